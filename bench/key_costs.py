@@ -13,11 +13,11 @@ from antecede.runtime.security.noise import CipherName, cipher_key
 from antecede.runtime.security.noise_handshake import (
     CHECK_BYTES,
     PROOF_BYTES,
-    KeyGuard,
+    NoiseCrypto,
     check_key,
     check_of,
 )
-from antecede.transport.seals import CipherKey, Seal
+from antecede.transport.seals import CipherKey, SessionKeys
 from antecede.wire.frames import DATAGRAM
 from antecede.wire.handshake import GREETING_SIZE, KEYED_HELLO
 
@@ -43,7 +43,10 @@ def seal_and_open(cipher: CipherName, size: int) -> tuple[float, float]:
         return cipher_key(cipher, key)
 
     there, back = bytes(32), bytes([1] * 32)
-    sending, receiving = Seal(make, there, back, b"", 0), Seal(make, back, there, b"", 0)
+    sending, receiving = (
+        SessionKeys(make, there, back, b"", 0),
+        SessionKeys(make, back, there, b"", 0),
+    )
     header = bytes([DATAGRAM, sending.mark(0)]) + bytes(10)
     body = bytes(size - len(header))
     first = sending.sealed(header, body, 1)
@@ -52,7 +55,7 @@ def seal_and_open(cipher: CipherName, size: int) -> tuple[float, float]:
     return sealing, opening
 
 
-def handshake(one: KeyGuard, other: KeyGuard, number: int) -> None:
+def handshake(one: NoiseCrypto, other: NoiseCrypto, number: int) -> None:
     """Hello and welcome, both sides."""
     text = number.to_bytes(4, "little").ljust(one.greeting_size(), b"x")
     (hello,) = one.hellos("other", text, number)
@@ -64,7 +67,7 @@ def handshake(one: KeyGuard, other: KeyGuard, number: int) -> None:
     answered.seal(0)
 
 
-def made_up(guard: KeyGuard, number: int, *, knows_the_key: bool) -> None:
+def made_up(guard: NoiseCrypto, number: int, *, knows_the_key: bool) -> None:
     """A hello of somebody without a key, the last of so many in the same second."""
     start = bytes([KEYED_HELLO, 1]) + os.urandom(GREETING_SIZE - 2 - CHECK_BYTES - PROOF_BYTES)
     check = check_of(CHECK_KEY, start)
@@ -86,8 +89,8 @@ def main() -> None:
         for size in (100, 1384, 60_000):
             sealing, opening = seal_and_open(cipher, size)
             print(f"{cipher:10} {size:6} B: seal {sealing:5.1f} us, open {opening:5.1f} us")
-    one = KeyGuard(PeerRing(ONE, {"other": [OTHER.public]}))
-    other = KeyGuard(PeerRing(OTHER, {"one": [ONE.public]}))
+    one = NoiseCrypto(PeerRing(ONE, {"other": [OTHER.public]}))
+    other = NoiseCrypto(PeerRing(OTHER, {"one": [ONE.public]}))
     both = microseconds(lambda number: handshake(one, other, number))
     print(f"handshake, both sides: {both:.0f} us")
     stranger = microseconds(lambda number: made_up(other, number, knows_the_key=False))

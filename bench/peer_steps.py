@@ -21,7 +21,7 @@ from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.limits import Limits
 from antecede.membership.contact import Contact
 from antecede.membership.identity import Identity
-from antecede.membership.tokens import Tokens
+from antecede.membership.tokens import TokenSource
 from antecede.runtime.config.settings import Settings
 from antecede.runtime.targets import chosen_targets
 from antecede_lab.catalogue import find_protocol
@@ -39,7 +39,7 @@ DATAGRAM: Final = 1_400
 SECOND_NS: Final = 1_000_000_000
 
 
-class CountedTokens(Tokens):
+class CountedTokens(TokenSource):
     """Tokens that are only different from each other, which is enough here."""
 
     def __init__(self) -> None:

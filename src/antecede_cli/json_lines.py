@@ -35,7 +35,7 @@ from antecede.runtime.input_lines import InputLines
 from antecede.runtime.leaving import Linger
 from antecede.runtime.node import Node
 from antecede.runtime.observe.prometheus import serve_metrics
-from antecede.runtime.opening import Opening
+from antecede.runtime.opening import NodeOpening
 from antecede.units import duration_text
 
 OUTPUT_LIMIT: Final = 8192
@@ -196,7 +196,7 @@ class BadLine(LocalError):  # noqa: N818 - reads as what it is
 
 
 def run_json_lines(
-    opening: Opening, metrics: Address | None, reread: Callable[[], Settings] | None = None
+    opening: NodeOpening, metrics: Address | None, reread: Callable[[], Settings] | None = None
 ) -> None:
     """Run a node on standard input and output until the end; `Stranded` if it did not end well.
 
@@ -206,7 +206,7 @@ def run_json_lines(
 
 
 async def open_and_serve(
-    opening: Opening, metrics: Address | None, reread: Callable[[], Settings] | None = None
+    opening: NodeOpening, metrics: Address | None, reread: Callable[[], Settings] | None = None
 ) -> None:
     """The node, its lines and, if wanted, its metrics."""
     if sys.stdout is None:

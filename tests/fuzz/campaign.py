@@ -25,13 +25,13 @@ from librt.strings import BytesWriter
 from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.limits import Limits
 from antecede.events import PeerMet
-from antecede.runtime.security.noise_handshake import KeyGuard
-from antecede.wire.expulsions import Tombstone, write_stones
+from antecede.runtime.security.noise_handshake import NoiseCrypto
+from antecede.wire.expulsions import ExpulsionRecord, write_stones
 from antecede.wire.frames import (
     DATAGRAM,
+    EXPULSIONS,
+    EXPULSIONS_ACKED,
     NO_KEY,
-    NOTED,
-    NOTICES,
     NUMBER_AT,
     TOKEN_AT,
     write_header,
@@ -103,7 +103,7 @@ def attack_by_a_stranger(turns: int, seed: int) -> None:
 def attack_by_a_meddler(turns: int, seed: int) -> None:
     """The same before they have met: what is changed counts for nothing, and they meet."""
     random = Random(seed)
-    guards: list[KeyGuard] = []
+    guards: list[NoiseCrypto] = []
     clock = Ticks()
     for turn in range(turns // MEDDLING):
         if turn % 50 == 0:
@@ -161,9 +161,11 @@ def written(packets: list[bytes], number: int, random: Random) -> bytes:
         how = random.randrange(4)
         if how == 0:
             names = random.choices([ANN, BOB, "cat", "dan"], k=1 + random.randrange(3))
-            stones = [Tombstone(name, random.choice([1, 1, 2, 7]), BOB, "why") for name in names]
+            stones = [
+                ExpulsionRecord(name, random.choice([1, 1, 2, 7]), BOB, "why") for name in names
+            ]
             told = random.random() < 0.5
-            write_stones(writer, NOTICES if told else NOTED, stones, told)
+            write_stones(writer, EXPULSIONS if told else EXPULSIONS_ACKED, stones, told)
         elif how == 1:
             writer.append(random.randrange(0x80, 0x90))
             writer.write(random.randbytes(random.randrange(12)))

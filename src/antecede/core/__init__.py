@@ -11,7 +11,7 @@ from antecede.core.process import (
     Outbox,
     PermitsOwed,
 )
-from antecede.core.reports import Expelled, Refused, Report, Stopped, Unconfirmed
+from antecede.core.reports import DeliveryUnknown, Expelled, NotSentTo, Report, SelfExpelled
 from antecede.core.values import Message, Packet
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "BufferFull",
     "CausalProcess",
     "Deliver",
+    "DeliveryUnknown",
     "Effect",
     "EffectList",
     "Expelled",
@@ -28,13 +29,12 @@ __all__ = [
     "LocalError",
     "Message",
     "NodeProcess",
+    "NotSentTo",
     "Outbox",
     "Packet",
     "PermitsOwed",
-    "Refused",
     "RemoteError",
     "Report",
-    "Stopped",
+    "SelfExpelled",
     "Transmit",
-    "Unconfirmed",
 ]

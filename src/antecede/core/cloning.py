@@ -20,7 +20,7 @@ SHARED: Final[set[type]] = {int, bool, str, bytes, float, type(None)}
 
 
 @final
-class Fields:
+class RecordFields:
     """What the objects of one class of records consist of."""
 
     __slots__ = ("all", "made_of", "others")
@@ -39,15 +39,15 @@ class Fields:
         return self.others
 
 
-FIELDS: Final[dict[type, Fields | None]] = {}
+FIELDS: Final[dict[type, RecordFields | None]] = {}
 """Of every class of records that was met; None for values."""
 
-PROCESSES: Final[dict[type, Fields]] = {}
+PROCESSES: Final[dict[type, RecordFields]] = {}
 """Of every class of processes that was cloned."""
 
 
 @final
-class Twins:
+class Cloner:
     """Copies of all that hangs together: what is shared among originals is shared among them."""
 
     __slots__ = ("_made",)
@@ -100,7 +100,7 @@ class Twins:
             return queue
         return set(value)
 
-    def _make_record(self, kind: type, record: object, fields: Fields) -> object:
+    def _make_record(self, kind: type, record: object, fields: RecordFields) -> object:
         twin = kind(*[self.of(getattr(record, name)) for name in fields.made_of])
         # Before the rest is copied: something in it may hold this very record.
         self._made[id(record)] = twin
@@ -112,7 +112,7 @@ class Twins:
 
 def twin_of(value: Anything) -> Anything:
     """An independent copy of a record or a container, and of all that is in it."""
-    return cast(Anything, Twins().of(value))
+    return cast(Anything, Cloner().of(value))
 
 
 def give_state(original: object, twin: object, names: tuple[str, ...]) -> None:
@@ -120,8 +120,8 @@ def give_state(original: object, twin: object, names: tuple[str, ...]) -> None:
     kind = type(original)
     fields = PROCESSES.get(kind)
     if fields is None:
-        fields = PROCESSES[kind] = Fields(list(names), ())
-    twins = Twins()
+        fields = PROCESSES[kind] = RecordFields(list(names), ())
+    twins = Cloner()
     for name in fields.settable(twin):
         setattr(twin, name, twins.of(getattr(original, name)))
 
@@ -148,11 +148,13 @@ def shown(value: object) -> object:
     return [shown(getattr(value, name)) for name in fields.all]
 
 
-def fields_of(kind: type) -> Fields | None:
+def fields_of(kind: type) -> RecordFields | None:
     """What objects of a class consist of, or None if they are values."""
     if kind not in FIELDS:
         made_of: tuple[str, ...] | None = getattr(kind, "MADE_OF", None)
-        FIELDS[kind] = None if made_of is None else Fields(sorted(attributes_of(kind)), made_of)
+        FIELDS[kind] = (
+            None if made_of is None else RecordFields(sorted(attributes_of(kind)), made_of)
+        )
     return FIELDS[kind]
 
 

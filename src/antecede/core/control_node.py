@@ -19,12 +19,12 @@ from antecede.core.checks import (
     known_processes,
     split_targets,
 )
-from antecede.core.copies import Copies
+from antecede.core.copies import UnackedCopies
 from antecede.core.effects import Deliver, Effect
 from antecede.core.errors import RemoteError
-from antecede.core.fence import Fence
+from antecede.core.fence import ExpelledSet
 from antecede.core.hybrid.node import RECEIVE_LIMIT, SEND_LIMIT
-from antecede.core.packets import Ack, DataPacket, Expulsion
+from antecede.core.packets import Ack, DataPacket, YouAreExpelled
 from antecede.core.process import NEVER_NS, EffectList, NodeProcess, Outbox
 from antecede.core.reports import Report
 from antecede.core.retransmission import PATIENCE_NS
@@ -54,8 +54,8 @@ class ControlNode(NodeProcess):
         self._receive_limit: Final[i64] = receive_limit
         self._payload_limit: Final[i64] = payload_limit
         self._next_sequence: i64 = 1
-        self._copies = Copies(send_limit, patience_ns)
-        self._fence = Fence(me)
+        self._copies = UnackedCopies(send_limit, patience_ns)
+        self._fence = ExpelledSet(me)
         self._begin()
 
     @abstractmethod
@@ -94,7 +94,7 @@ class ControlNode(NodeProcess):
             return self._on_message(source, packet)
         if isinstance(packet, Ack):
             self._on_ack(source, packet.sequence, now_ns)
-        elif isinstance(packet, Expulsion):
+        elif isinstance(packet, YouAreExpelled):
             self._fence.stop(source)
         else:
             raise RemoteError(f"a {packet.kind} from {source} has no meaning here")

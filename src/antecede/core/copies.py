@@ -15,7 +15,7 @@ from antecede.core.values import Message
 
 
 @final
-class Copies:
+class UnackedCopies:
     """The unacknowledged copies, by receiver, and when to transmit them again."""
 
     MADE_OF: ClassVar = ("_limit", "patience_ns")

@@ -3,7 +3,7 @@
 Any process may go on without another, for ever and whatever that one does: acks and permits of the
 expelled count as given, nothing of it is taken any more. Everybody who hears from us afterwards
 must have stopped listening to it first, so every message and permit carries the ids that its
-receiver is not known to have expelled (a `Notice`) until it has said that it noted them.
+receiver is not known to have expelled (an `ExpulsionNotice`) until it has said that it noted them.
 """
 
 from abc import abstractmethod
@@ -14,33 +14,33 @@ from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.effects import Effect
 from antecede.core.errors import RemoteError
-from antecede.core.fence import Fence, ToldPeer
-from antecede.core.ledger import Ledger
-from antecede.core.packets import Expulsion, Noted, Notice
+from antecede.core.fence import ExpelledSet, NoticedPeer
+from antecede.core.ledger import ChangeLog
+from antecede.core.packets import ExpulsionAck, ExpulsionNotice, YouAreExpelled
 from antecede.core.process import EffectList, NodeProcess, Outbox
 from antecede.core.records import split
 from antecede.core.reports import Report
-from antecede.core.retransmission import Alarms
+from antecede.core.retransmission import RetransmissionTimers
 from antecede.core.values import Packet
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class ExpellingNode(NodeProcess):
+class ExpulsionProcess(NodeProcess):
     """Who is expelled, who has been told, and the packets that are about it."""
 
     def __init__(self, me: i64, patience_ns: i64) -> None:
         self._me: Final[i64] = me
-        self._alarms = Alarms(patience_ns)
+        self._alarms = RetransmissionTimers(patience_ns)
         # Without whom we go on, and peers met since that have not been told of them.
-        self._fence = Fence(me)
-        self._met: list[ToldPeer] = []
+        self._fence = ExpelledSet(me)
+        self._met: list[NoticedPeer] = []
         # What must survive a crash and has not been asked for; None as long as nobody keeps it.
-        self._kept: Ledger | None = None
+        self._kept: ChangeLog | None = None
 
     # What a protocol says of itself.
 
     @abstractmethod
-    def _everybody(self) -> Sequence[ToldPeer]:
+    def _everybody(self) -> Sequence[NoticedPeer]:
         """All that were met, the expelled among them."""
 
     def _keep_decision(self, process: i64, now_ns: i64) -> None:
@@ -82,7 +82,7 @@ class ExpellingNode(NodeProcess):
 
     # Who is met.
 
-    def _meet(self, peer: ToldPeer) -> None:
+    def _meet(self, peer: NoticedPeer) -> None:
         """A peer that is new to us must be told who is expelled."""
         expelled = self._fence.expelled
         if expelled and peer.id not in expelled:
@@ -102,18 +102,20 @@ class ExpellingNode(NodeProcess):
 
     # What is said of it.
 
-    def _on_news(self, peer: ToldPeer, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
+    def _on_news(self, peer: NoticedPeer, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
         """The packets of expulsion; a message or permit in a notice comes after the notice."""
-        if isinstance(packet, Expulsion):
+        if isinstance(packet, YouAreExpelled):
             self._stop(peer)
-        elif isinstance(packet, Noted):
+        elif isinstance(packet, ExpulsionAck):
             self._noted(peer, packet.processes, now_ns)
-        elif isinstance(packet, Notice):
+        elif isinstance(packet, ExpulsionNotice):
             self._on_notice(peer, packet, now_ns, outbox)
         else:
             raise RemoteError(f"a {packet.kind} from {peer.id} has no meaning here")
 
-    def _on_notice(self, peer: ToldPeer, packet: Notice, now_ns: i64, outbox: Outbox) -> None:
+    def _on_notice(
+        self, peer: NoticedPeer, packet: ExpulsionNotice, now_ns: i64, outbox: Outbox
+    ) -> None:
         self._fence.check_notice(packet.processes, peer.id)
         if packet.inner is not None:
             self._check_inner(peer.id, packet.inner)
@@ -124,22 +126,22 @@ class ExpellingNode(NodeProcess):
             return
         self._noted(peer, packet.processes, now_ns)
         self._expel(packet.processes, peer, now_ns, outbox)
-        outbox.transmit(peer.id, Noted(packet.processes))
+        outbox.transmit(peer.id, ExpulsionAck(packet.processes))
         if packet.inner is not None:
             self._take_inner(peer.id, packet.inner, now_ns, outbox)
 
-    def _noted(self, peer: ToldPeer, processes: list[int], now_ns: i64) -> None:
+    def _noted(self, peer: NoticedPeer, processes: list[int], now_ns: i64) -> None:
         if peer.unnoted is not None:
             peer.noted(processes, now_ns)
             self._watch(peer.id)
 
-    def _stop(self, peer: ToldPeer) -> None:
+    def _stop(self, peer: NoticedPeer) -> None:
         """We are expelled ourselves: nothing leaves or is taken any more."""
         self._fence.stop(peer.id)
-        self._alarms = Alarms(self._alarms.patience_ns)
+        self._alarms = RetransmissionTimers(self._alarms.patience_ns)
 
     def _expel(
-        self, processes: list[int], told_by: ToldPeer | None, now_ns: i64, outbox: Outbox
+        self, processes: list[int], told_by: NoticedPeer | None, now_ns: i64, outbox: Outbox
     ) -> None:
         """Go on without these: their acks and permits count as given, and everybody is told."""
         fresh = self._fence.add(processes)

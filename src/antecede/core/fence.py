@@ -11,17 +11,17 @@ from mypy_extensions import i64
 
 from antecede.core.checks import check_ids
 from antecede.core.errors import Fenced, LocalError, RemoteError
-from antecede.core.packets import Expulsion, Notice
+from antecede.core.packets import ExpulsionNotice, YouAreExpelled
 from antecede.core.process import Outbox
-from antecede.core.reports import Expelled, Refused, Report, Stopped, Unconfirmed
-from antecede.core.retransmission import Alarm
+from antecede.core.reports import DeliveryUnknown, Expelled, NotSentTo, Report, SelfExpelled
+from antecede.core.retransmission import RetransmissionTimer
 from antecede.core.values import Packet
 
 EXPELLED_LIMIT: Final = 1 << 16
 """Processes that others may have us expel: news of more is refused. Our own decisions are not."""
 
 
-class ToldPeer(Alarm):
+class NoticedPeer(RetransmissionTimer):
     """Another process, with an alarm, that must be told who is expelled."""
 
     MADE_OF: ClassVar[tuple[str, ...]] = ("id",)
@@ -57,17 +57,17 @@ class ToldPeer(Alarm):
     def transmit(self, packet: Packet, outbox: Outbox) -> None:
         """A message or a permit, with what it must note first."""
         if self.unnoted is not None:
-            packet = Notice(sorted(self.unnoted), packet)
+            packet = ExpulsionNotice(sorted(self.unnoted), packet)
         outbox.transmit(self.id, packet)
 
     def transmit_notice(self, outbox: Outbox) -> None:
         """Only what it must note, if anything."""
         if self.unnoted is not None:
-            outbox.transmit(self.id, Notice(sorted(self.unnoted), None))
+            outbox.transmit(self.id, ExpulsionNotice(sorted(self.unnoted), None))
 
 
 @final
-class Fence:
+class ExpelledSet:
     """The expelled ids, whether we are stopped, and what the application has not been told."""
 
     MADE_OF: ClassVar = ("_me",)
@@ -114,8 +114,8 @@ class Fence:
         if source not in self.expelled:
             return False
         # Also if it says that we are: of two that expel each other both go on.
-        if not isinstance(packet, Expulsion):
-            outbox.transmit(source, Expulsion())
+        if not isinstance(packet, YouAreExpelled):
+            outbox.transmit(source, YouAreExpelled())
         return True
 
     def add(self, processes: list[int]) -> list[int]:
@@ -130,7 +130,7 @@ class Fence:
         """We are expelled ourselves, as `by` has told us."""
         self.stopped = True
         self.barring = True
-        self._reports.append(Stopped(by))
+        self._reports.append(SelfExpelled(by))
 
     # What the application is told.
 
@@ -138,13 +138,13 @@ class Fence:
         """`process` is out; what it has delivered of these messages of ours nobody knows."""
         self._reports.append(Expelled(process, delivered))
         for sequence in unconfirmed:
-            self._reports.append(Unconfirmed(sequence, process))
+            self._reports.append(DeliveryUnknown(sequence, process))
 
     def spared(self, targets: list[int], sequence: i64) -> list[int]:
         """Those of our message's targets that it may go to; of the others it is reported."""
         for target in targets:
             if target in self.expelled:
-                self._reports.append(Refused(sequence, target))
+                self._reports.append(NotSentTo(sequence, target))
         return [target for target in targets if target not in self.expelled]
 
     def take_reports(self) -> list[Report]:

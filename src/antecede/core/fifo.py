@@ -18,7 +18,7 @@ from antecede.core.checks import PAYLOAD_LIMIT
 from antecede.core.control_node import ControlNode
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.hybrid.node import RECEIVE_LIMIT, SEND_LIMIT
-from antecede.core.in_order import InOrder
+from antecede.core.in_order import FifoReceiver
 from antecede.core.packets import Ack, DataPacket
 from antecede.core.retransmission import PATIENCE_NS
 
@@ -48,7 +48,7 @@ class FifoProcess(ControlNode):
         )
 
     def _begin(self) -> None:
-        self._received = InOrder(self._receive_limit)
+        self._received = FifoReceiver(self._receive_limit)
 
     def _on_message(self, source: i64, packet: DataPacket) -> list[Effect]:
         effects: list[Effect] = []

@@ -17,7 +17,7 @@ from antecede.core.packets import DataPacket
 
 
 @final
-class InOrder:
+class FifoReceiver:
     """What has been delivered from every source, and what waits for a gap to close."""
 
     MADE_OF: ClassVar = ("limit",)

@@ -15,7 +15,7 @@ LENGTH_BYTES: Final[i64] = 4
 
 
 @final
-class Ledger:
+class ChangeLog:
     """What has changed since it was last taken."""
 
     __slots__ = ("_writer", "urgent")
@@ -78,9 +78,9 @@ class Ledger:
         self.urgent = False
         return taken
 
-    def clone(self) -> "Ledger":
+    def clone(self) -> "ChangeLog":
         """One with the same records."""
-        twin = Ledger()
+        twin = ChangeLog()
         twin._writer.write(self._writer.getvalue())
         twin.urgent = self.urgent
         return twin

@@ -29,7 +29,7 @@ from antecede.core.retransmission import PATIENCE_NS
 
 
 @final
-class Seen:
+class SeenIds:
     """Which ids have come from one source: all up to `floor`, and `above` by their predecessors."""
 
     MADE_OF: ClassVar = ()
@@ -76,13 +76,13 @@ class NoneProcess(ControlNode):
         )
 
     def _begin(self) -> None:
-        self._received: dict[int, Seen] = {}
+        self._received: dict[int, SeenIds] = {}
 
     def _on_message(self, source: i64, packet: DataPacket) -> list[Effect]:
         sequence = packet.carried.sequence
         seen = self._received.get(source)
         if seen is None:
-            seen = Seen()
+            seen = SeenIds()
         check_chain(source, packet, seen.floor)
         known = seen.above.get(packet.previous, 0)
         if known not in (0, sequence):

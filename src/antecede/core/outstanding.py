@@ -14,21 +14,21 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
-from antecede.core.retransmission import Alarm, Alarms
+from antecede.core.retransmission import RetransmissionTimer, RetransmissionTimers
 
 BATCH: Final = 64
 """Ids of one peer that are tried again when its alarm rings, oldest first."""
 
 
 @final
-class PeerQueue:
+class OutstandingIds:
     """The open ids of one peer."""
 
     MADE_OF: ClassVar = ("alarm",)
 
     __slots__ = ("alarm", "ids", "open")
 
-    def __init__(self, alarm: Alarm) -> None:
+    def __init__(self, alarm: RetransmissionTimer) -> None:
         self.alarm: Final = alarm
         self.ids: deque[int] = deque()
         self.open: set[int] = set()
@@ -72,8 +72,8 @@ class Outstanding:
     __slots__ = ("_alarms", "_queues")
 
     def __init__(self, patience_ns: i64) -> None:
-        self._alarms = Alarms(patience_ns)
-        self._queues: dict[int, PeerQueue] = {}
+        self._alarms = RetransmissionTimers(patience_ns)
+        self._queues: dict[int, OutstandingIds] = {}
 
     @property
     def patience_ns(self) -> i64:
@@ -84,7 +84,7 @@ class Outstanding:
         """From now on `number` is open with `peer`."""
         queue = self._queues.get(peer)
         if queue is None:
-            queue = PeerQueue(Alarm(peer))
+            queue = OutstandingIds(RetransmissionTimer(peer))
             self._queues[peer] = queue
         queue.ids.append(number)
         queue.open.add(number)
@@ -137,7 +137,7 @@ class Outstanding:
             self._alarms.again(alarm, now_ns)
         return rung
 
-    def _after_answer(self, queue: PeerQueue, now_ns: i64) -> None:
+    def _after_answer(self, queue: OutstandingIds, now_ns: i64) -> None:
         if queue.drop_answered():
             queue.alarm.progress(now_ns)
         queue.alarm.on = bool(queue.open)

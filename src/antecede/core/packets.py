@@ -90,7 +90,7 @@ class Ask(Packet):
 
 
 @final
-class Notice(Packet):
+class ExpulsionNotice(Packet):
     """`processes` are expelled: note that before you look at the packet inside, if there is one.
 
     Where nobody is expelled there are no notices, and a message is as small as ever.
@@ -118,7 +118,7 @@ class Notice(Packet):
 
 @final
 @mypyc_attr(acyclic=True)
-class Noted(Packet):
+class ExpulsionAck(Packet):
     """We have expelled `processes`, too: no need to say it again."""
 
     __slots__ = ("processes",)
@@ -137,7 +137,7 @@ class Noted(Packet):
 
 @final
 @mypyc_attr(acyclic=True)
-class Expulsion(Packet):
+class YouAreExpelled(Packet):
     """You are expelled: stop."""
 
     __slots__ = ()

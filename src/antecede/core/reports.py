@@ -24,7 +24,7 @@ class Expelled(Value):
 
 
 @final
-class Unconfirmed(Value):
+class DeliveryUnknown(Value):
     """Whether the expelled `process` has delivered our message `sequence` is not known."""
 
     __slots__ = ("process", "sequence")
@@ -37,7 +37,7 @@ class Unconfirmed(Value):
 
 
 @final
-class Refused(Value):
+class NotSentTo(Value):
     """Our message `sequence` does not go to `process`, which had been expelled before."""
 
     __slots__ = ("process", "sequence")
@@ -50,7 +50,7 @@ class Refused(Value):
 
 
 @final
-class Stopped(Value):
+class SelfExpelled(Value):
     """We are expelled ourselves, as `by` has told us: this process has stopped for good."""
 
     __slots__ = ("by",)
@@ -61,4 +61,4 @@ class Stopped(Value):
         self.by: Final[i64] = by
 
 
-Report: TypeAlias = Expelled | Unconfirmed | Refused | Stopped
+Report: TypeAlias = Expelled | DeliveryUnknown | NotSentTo | SelfExpelled

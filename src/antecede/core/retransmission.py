@@ -21,7 +21,7 @@ DOUBLINGS_MAX: Final = 5
 """Patience grows at most 2 ** this."""
 
 
-class Alarm:
+class RetransmissionTimer:
     """One peer's timer; a protocol's record of a peer may be a subclass of it."""
 
     MADE_OF: ClassVar[tuple[str, ...]] = ("owner",)
@@ -42,7 +42,7 @@ class Alarm:
 
 
 @final
-class Alarms:
+class RetransmissionTimers:
     """All the alarms of one process."""
 
     MADE_OF: ClassVar = ("patience_ns",)
@@ -52,9 +52,9 @@ class Alarms:
     def __init__(self, patience_ns: i64) -> None:
         self.patience_ns: i64 = patience_ns
         self._soonest_ns: i64 = NEVER_NS
-        self._heap: list[tuple[int, int, Alarm]] = []
+        self._heap: list[tuple[int, int, RetransmissionTimer]] = []
 
-    def start(self, alarm: Alarm, now_ns: i64) -> None:
+    def start(self, alarm: RetransmissionTimer, now_ns: i64) -> None:
         """Turn an alarm on, if it is not."""
         if alarm.on:
             return
@@ -62,7 +62,7 @@ class Alarms:
         alarm.progress(now_ns)
         self.enqueue(alarm)
 
-    def enqueue(self, alarm: Alarm) -> None:
+    def enqueue(self, alarm: RetransmissionTimer) -> None:
         """Give an alarm that is on its place in the queue, if it has none."""
         if not alarm.queued:
             self._queue(alarm, alarm.since_ns + self.patience_ns)
@@ -71,9 +71,9 @@ class Alarms:
         """When `ringing` may have something: never too late, sometimes too early."""
         return self._soonest_ns
 
-    def ringing(self, now_ns: i64) -> list[Alarm]:
+    def ringing(self, now_ns: i64) -> list[RetransmissionTimer]:
         """The alarms that are due, by owner; each needs `again` to ring once more."""
-        due: list[Alarm] = []
+        due: list[RetransmissionTimer] = []
         while self._heap and self._heap[0][0] <= now_ns:
             alarm = heappop(self._heap)[2]
             alarm.queued = False
@@ -91,23 +91,23 @@ class Alarms:
         due.sort(key=owner_of)
         return due
 
-    def again(self, alarm: Alarm, now_ns: i64) -> None:
+    def again(self, alarm: RetransmissionTimer, now_ns: i64) -> None:
         """After ringing: wait once more, for longer."""
         if alarm.doublings < DOUBLINGS_MAX:
             alarm.doublings += 1
         alarm.since_ns = now_ns
         self.enqueue(alarm)
 
-    def _queue(self, alarm: Alarm, place_ns: i64) -> None:
+    def _queue(self, alarm: RetransmissionTimer, place_ns: i64) -> None:
         alarm.queued = True
         heappush(self._heap, (place_ns, alarm.owner, alarm))
         if place_ns < self._soonest_ns:
             self._soonest_ns = place_ns
 
-    def _due_ns(self, alarm: Alarm) -> i64:
+    def _due_ns(self, alarm: RetransmissionTimer) -> i64:
         return alarm.since_ns + (self.patience_ns << alarm.doublings)
 
 
-def owner_of(alarm: Alarm) -> int:
+def owner_of(alarm: RetransmissionTimer) -> int:
     """Whose alarm it is: alarms ring in this order, wherever their places in the queue were."""
     return alarm.owner

@@ -36,7 +36,7 @@ from antecede.durability.errors import (
     JournalUnavailable,
 )
 from antecede.durability.log_format import (
-    Block,
+    LogBlock,
     encode_block,
     encode_body,
     file_header,
@@ -376,7 +376,7 @@ def open_journal(folder: Path, durable: Durability = "sync") -> tuple[Journal, l
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class JournalReport:
     """What is in a journal's newest file."""
 
     file: str
@@ -406,7 +406,7 @@ def newest_file(folder: Path) -> str:
     return file_name(numbers[-1])
 
 
-def check(folder: Path) -> Findings:
+def check(folder: Path) -> JournalReport:
     """Whether a node could start from this journal, and what it would find."""
     with named_errors(folder):
         name = newest_file(folder)
@@ -414,12 +414,12 @@ def check(folder: Path) -> Findings:
     try:
         reading = read_blocks(data, name)
     except JournalCorrupt as error:
-        return Findings(name, len(data), 0, 0, 0, str(error))
+        return JournalReport(name, len(data), 0, 0, 0, str(error))
     records = sum(len(block.records) for block in reading.blocks)
-    return Findings(name, len(data), len(reading.blocks), records, reading.torn, None)
+    return JournalReport(name, len(data), len(reading.blocks), records, reading.torn, None)
 
 
-def contents(folder: Path) -> list[Block]:
+def contents(folder: Path) -> list[LogBlock]:
     """Every commit that can be read."""
     with named_errors(folder):
         name = newest_file(folder)
@@ -442,7 +442,7 @@ def repair(folder: Path) -> str:
             disk.unlock()
 
 
-def mend(disk: Disk, found: Findings) -> str:
+def mend(disk: Disk, found: JournalReport) -> str:
     """Do what `repair` says; the journal is locked."""
     if found.corrupt is not None:
         for number in file_numbers(disk.names()):

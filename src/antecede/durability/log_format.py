@@ -51,7 +51,7 @@ def checksum(number: int, body: bytes) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class LogBlock:
     """One commit, as read."""
 
     number: int
@@ -62,10 +62,10 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class LogContents:
     """What is in a journal file."""
 
-    blocks: list[Block]
+    blocks: list[LogBlock]
     good: int
     """Up to where the file is good; the rest is a torn tail."""
     size: int
@@ -76,10 +76,10 @@ class Reading:
         return self.size - self.good
 
 
-def read_blocks(data: bytes, name: str) -> Reading:
+def read_blocks(data: bytes, name: str) -> LogContents:
     """All blocks of a file; `JournalCorrupt` if something promised is gone."""
     check_header(data, name)
-    blocks: list[Block] = []
+    blocks: list[LogBlock] = []
     at = FILE_HEADER.size
     while at < len(data):
         block = block_at(data, at, len(blocks))
@@ -96,7 +96,7 @@ def read_blocks(data: bytes, name: str) -> Reading:
             f"{later.number} at byte {later.start:,} can: the file has been changed since it was "
             "written. `antecede journal check` shows what is left"
         )
-    return Reading(blocks, at, len(data))
+    return LogContents(blocks, at, len(data))
 
 
 def check_header(data: bytes, name: str) -> None:
@@ -113,7 +113,7 @@ def check_header(data: bytes, name: str) -> None:
         )
 
 
-def block_at(data: bytes, at: int, number: int | None) -> Block | None:
+def block_at(data: bytes, at: int, number: int | None) -> LogBlock | None:
     """The block that begins at `at`, if there is a good one (with this number, if one is given)."""
     body_at = at + BLOCK_HEADER.size
     if body_at > len(data):
@@ -125,10 +125,10 @@ def block_at(data: bytes, at: int, number: int | None) -> Block | None:
     if checksum(found, body) != check or (number is not None and found != number):
         return None
     records = split(body)
-    return None if records is None else Block(found, at, body_at + length, records)
+    return None if records is None else LogBlock(found, at, body_at + length, records)
 
 
-def find_block(data: bytes, at: int, least: int) -> Block | None:
+def find_block(data: bytes, at: int, least: int) -> LogBlock | None:
     """The first good block from `at` on whose number is at least `least`."""
     while True:
         at = data.find(MARK, at)

@@ -4,19 +4,19 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from antecede.durability.node_state import Kept
+from antecede.durability.node_state import DurableNodeState
 from antecede.events import GONE, LEFT_OUT, TOO_LARGE, PeerExpelled, Report, Undeliverable
 from antecede.transport.session import Session
-from antecede.wire.expulsions import Tombstone
+from antecede.wire.expulsions import ExpulsionRecord
 
 
 @final
-class Losses:
+class LossReporter:
     """What one node has given up."""
 
     __slots__ = ("_kept", "_reports")
 
-    def __init__(self, reports: list[Report], kept: Kept | None) -> None:
+    def __init__(self, reports: list[Report], kept: DurableNodeState | None) -> None:
         self._reports: Final = reports
         self._kept: Final = kept
 
@@ -43,7 +43,7 @@ class Losses:
         self.tell(session.name, sequences, reason)
 
     def tell_expulsion(
-        self, session: Session, stone: Tombstone, sequences: list[int], unreceived: i64
+        self, session: Session, stone: ExpulsionRecord, sequences: list[int], unreceived: i64
     ) -> None:
         """A peer is expelled, and what it may have missed."""
         self._reports.append(expulsion(session.incarnation, stone, sequences, unreceived))
@@ -53,7 +53,7 @@ class Losses:
             self._kept.given_up(session.name, sequences, session.id, unreceived)
 
 
-def untold_reports(kept: Kept) -> list[Report]:
+def untold_reports(kept: DurableNodeState) -> list[Report]:
     """What a process that crashed may not have told."""
     reports: list[Report] = []
     for loss in kept.untold.losses.values():
@@ -68,7 +68,7 @@ def untold_reports(kept: Kept) -> list[Report]:
 
 
 def expulsion(
-    incarnation: i64, stone: Tombstone, sequences: list[int], unreceived: i64
+    incarnation: i64, stone: ExpulsionRecord, sequences: list[int], unreceived: i64
 ) -> PeerExpelled:
     """That an incarnation is expelled."""
     return PeerExpelled(

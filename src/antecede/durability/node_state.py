@@ -15,38 +15,38 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.errors import LocalError
-from antecede.core.ledger import Ledger
+from antecede.core.ledger import ChangeLog
 from antecede.core.records import RecordReader, record
 from antecede.durability.record_kinds import (  # fmt: skip
     CONFIRMED,
     COUNTS,
     DROPPED,
     ENDED,
+    EXPULSION,
     FORGOTTEN,
     FORMER,
+    FRAGMENT_RECEIVED,
+    FRAGMENT_SENT,
     INBOUND,
-    LARGE,
     LARGE_GONE,
+    LARGE_PAYLOAD,
     LEFT_OUT,
     LIFE,
     LINK,
-    LOST,
+    LOSS,
+    LOSSES_REPORTED,
     NUMBERED,
     OVER,
-    PART,
     PEER,
-    PIECE,
     PUT,
     REMOVED,
     SENT_BEFORE,
-    STONE,
-    TOLD,
-    WHOLE,
+    UNFINISHED_PAYLOAD,
 )
-from antecede.durability.unconfirmed import Handling, InboundMessage
-from antecede.durability.untold import Untold, loss_record, read_loss
+from antecede.durability.unconfirmed import InboundMessage, UnconfirmedDeliveries
+from antecede.durability.untold import UnreportedLosses, loss_record, read_loss
 from antecede.transport.parts import append_part
-from antecede.wire.expulsions import Tombstone
+from antecede.wire.expulsions import ExpulsionRecord
 
 MET_SINCE: Final = -1
 """In place of an id: the peer has been met since, so everything submitted may have left."""
@@ -58,7 +58,7 @@ is in journals of versions in which messages waited for the next one of a name."
 
 
 @final
-class KeptPeer:
+class PeerRecord:
     """One incarnation of a peer, as it is known in the core."""
 
     __slots__ = (
@@ -91,7 +91,7 @@ class KeptPeer:
 
 
 @final
-class KeptLarge:
+class UnfinishedPayload:
     """A payload of which some parts have still to be submitted."""
 
     __slots__ = ("first", "last", "part_size", "rest", "targets")
@@ -108,7 +108,7 @@ class KeptLarge:
 
 
 @final
-class Kept:
+class DurableNodeState:
     """The durable state of one node beside its core; each change is also a record."""
 
     __slots__ = (
@@ -143,14 +143,14 @@ class Kept:
         # Why it is over, if it is: the node has left, or was expelled.
         self.ended = ""
         # Where all changes are written, and the part of them that the application makes.
-        self._ledger: Final = Ledger()
-        self.handling: Final = Handling(self._ledger)
+        self._ledger: Final = ChangeLog()
+        self.handling: Final = UnconfirmedDeliveries(self._ledger)
         # The newest incarnation of each peer, by its id in the core.
-        self._peers: dict[int, KeptPeer] = {}
+        self._peers: dict[int, PeerRecord] = {}
         self._ids: dict[str, int] = {}
         # Those that were met, have left and were never expelled, by name: they may owe permits.
-        self._formers: dict[str, KeptPeer] = {}
-        self.stones: dict[int, Tombstone] = {}
+        self._formers: dict[str, PeerRecord] = {}
+        self.stones: dict[int, ExpulsionRecord] = {}
         self.last_id: i64 = 0
         # The ids of our messages so far, those that are parts, and for whom large payloads are.
         self.sent: i64 = 0
@@ -159,17 +159,17 @@ class Kept:
         self.wholes: dict[int, tuple[list[int], int]] = {}
         # By its first id: the last id of a large payload, and its number.
         self.numbers: dict[int, tuple[int, int]] = {}
-        self._large: KeptLarge | None = None
+        self._large: UnfinishedPayload | None = None
         # Parts of the next payloads, by sender.
         self._pieces: dict[int, list[bytes]] = {}
         # What was given up and the application may not know.
-        self.untold: Final = Untold()
+        self.untold: Final = UnreportedLosses()
 
     # What happens.
 
     def met(self, local_id: i64, name: str, incarnation: i64, process: i64, marks: i64) -> None:
         """A peer has this id in the core, and is this incarnation if it was met."""
-        self._put_peer(KeptPeer(local_id, name, incarnation, process, marks))
+        self._put_peer(PeerRecord(local_id, name, incarnation, process, marks))
         self._ledger.put(peer_record(self._peers[local_id]))
 
     def renumbered(self, incarnation: i64) -> None:
@@ -183,7 +183,7 @@ class Kept:
             self._peers[local_id].over = True
             self._ledger.put(record(OVER, [local_id]))
 
-    def not_met_since(self, peer: KeptPeer, sent: i64) -> i64:
+    def not_met_since(self, peer: PeerRecord, sent: i64) -> i64:
         """This life goes on, with ids up to `sent` for a peer: which of them may have left for it.
 
         What is sent before the peer is met again has not left, however often we crash before that.
@@ -199,7 +199,7 @@ class Kept:
         self._forget(local_id)
         self._ledger.put(record(FORGOTTEN, [local_id]))
 
-    def expelled(self, local_id: i64, stone: Tombstone) -> None:
+    def expelled(self, local_id: i64, stone: ExpulsionRecord) -> None:
         """An incarnation is expelled."""
         self._put_stone(local_id, stone)
         self._ledger.put(stone_record(local_id, stone))
@@ -207,19 +207,19 @@ class Kept:
     def part(self, sequence: i64) -> None:
         """A message of ours is part, and not the last, of a payload."""
         self.parts[sequence] = True
-        self._ledger.put(record(PART, [sequence]))
+        self._ledger.put(record(FRAGMENT_SENT, [sequence]))
 
     def whole(self, sequence: i64, targets: list[int], size: i64) -> None:
         """The last part of a payload of this size will be that message."""
         self.wholes[sequence] = (list(targets), int(size))
-        self._ledger.put(record(WHOLE, [sequence, size, *targets]))
+        self._ledger.put(record(LARGE_PAYLOAD, [sequence, size, *targets]))
 
     def numbered(self, first: i64, last: i64, number: i64) -> None:
         """The messages with these ids are one payload, and have one number."""
         self.numbers[first] = (int(last), int(number))
         self._ledger.put(record(NUMBERED, [first, last, number]))
 
-    def unfinished(self, large: KeptLarge) -> None:
+    def unfinished(self, large: UnfinishedPayload) -> None:
         """The rest of a payload waits for room."""
         self._large = large
         self._ledger.put(large_record(large))
@@ -235,7 +235,7 @@ class Kept:
     def piece(self, sender: i64, payload: bytes) -> None:
         """Part of a payload was delivered, and more follows."""
         append_part(self._pieces.setdefault(int(sender), []), payload)
-        self._ledger.put(record(PIECE, [sender], payload))
+        self._ledger.put(record(FRAGMENT_RECEIVED, [sender], payload))
 
     def dropped(self, sender: i64) -> None:
         """A payload turned out too large, and is not delivered."""
@@ -276,19 +276,19 @@ class Kept:
     def told(self, numbers: list[int]) -> None:
         """The application knows what was given up under these numbers."""
         self.untold.strike_out(numbers)
-        self._ledger.put_end(record(TOLD, numbers))
+        self._ledger.put_end(record(LOSSES_REPORTED, numbers))
         self.handling.has_changed()
 
-    def peers(self) -> list[KeptPeer]:
+    def peers(self) -> list[PeerRecord]:
         """Who the peers are."""
         return list(self._peers.values())
 
-    def peer_called(self, name: str) -> KeptPeer | None:
+    def peer_called(self, name: str) -> PeerRecord | None:
         """The newest incarnation of that name, if it is a peer."""
         local_id = self._ids.get(name)
         return None if local_id is None else self._peers[local_id]
 
-    def formers(self) -> list[KeptPeer]:
+    def formers(self) -> list[PeerRecord]:
         """Incarnations before the newest of their names that left, and were not expelled."""
         return list(self._formers.values())
 
@@ -296,7 +296,7 @@ class Kept:
         """What has been delivered of the next payload of a sender."""
         return self._pieces.get(sender, [])
 
-    def large(self) -> KeptLarge | None:
+    def large(self) -> UnfinishedPayload | None:
         """The payload that waits for room, if there is one."""
         large = self._large
         return None if large is None or large.last <= self.sent else large
@@ -335,9 +335,9 @@ class Kept:
             if peer.sent_before != MET_SINCE:
                 records.append(record(SENT_BEFORE, [peer.id, peer.sent_before]))
         records += [stone_record(process, stone) for process, stone in self.stones.items()]
-        records += [record(PART, [part]) for part in self.parts]
+        records += [record(FRAGMENT_SENT, [part]) for part in self.parts]
         for last, (targets, size) in self.wholes.items():
-            records.append(record(WHOLE, [last, size, *targets]))
+            records.append(record(LARGE_PAYLOAD, [last, size, *targets]))
         for first, (last, number) in self.numbers.items():
             records.append(record(NUMBERED, [first, last, number]))
         large = self.large()
@@ -346,7 +346,7 @@ class Kept:
         # Pieces belong to the payload that comes after them, so these first.
         records += self.handling.snapshot()
         for sender, pieces in self._pieces.items():
-            records += [record(PIECE, [sender], piece) for piece in pieces]
+            records += [record(FRAGMENT_RECEIVED, [sender], piece) for piece in pieces]
         records += [loss_record(loss) for loss in self.untold.losses.values()]
         return records
 
@@ -391,7 +391,7 @@ class Kept:
         for first in done[:-1]:
             del self.numbers[first]
 
-    def _put_peer(self, peer: KeptPeer) -> None:
+    def _put_peer(self, peer: PeerRecord) -> None:
         before = self._ids.get(peer.name)
         if before is not None and before != peer.id:
             former = self._peers[before]
@@ -410,7 +410,7 @@ class Kept:
             self._formers.pop(peer.name, None)
         self._pieces.pop(local_id, None)
 
-    def _put_stone(self, local_id: i64, stone: Tombstone) -> None:
+    def _put_stone(self, local_id: i64, stone: ExpulsionRecord) -> None:
         self.stones[local_id] = stone
         former = self._formers.get(stone.name)
         if former is not None and former.id == local_id:
@@ -427,19 +427,19 @@ class Kept:
             self.last_id = max(int(self.last_id), reader.number())
             self.sent = reader.number()
             self.handling.delivered = reader.number()
-        elif kind == PIECE:
+        elif kind == FRAGMENT_RECEIVED:
             append_part(self._pieces.setdefault(reader.number(), []), reader.rest())
         elif kind == DROPPED:
             self._pieces.pop(reader.number(), None)
         elif kind in (LIFE, ENDED):
             self._take_life(reader)
-        elif kind in (PEER, OVER, FORGOTTEN, STONE, SENT_BEFORE):
+        elif kind in (PEER, OVER, FORGOTTEN, EXPULSION, SENT_BEFORE):
             self._take_peer(reader)
-        elif kind in (PART, WHOLE, NUMBERED, LARGE, LARGE_GONE):
+        elif kind in (FRAGMENT_SENT, LARGE_PAYLOAD, NUMBERED, UNFINISHED_PAYLOAD, LARGE_GONE):
             self._take_own(reader)
-        elif kind in (LOST, LEFT_OUT):
+        elif kind in (LOSS, LEFT_OUT):
             self.untold.put(read_loss(reader))
-        elif kind == TOLD:
+        elif kind == LOSSES_REPORTED:
             self.untold.strike_out(reader.numbers())
         else:
             raise LocalError(f"a record of kind {kind}, which this version does not know")
@@ -458,10 +458,10 @@ class Kept:
         if kind == PEER:
             incarnation, process, marks = reader.number(), reader.number(), reader.number()
             name = reader.rest().decode()
-            self._put_peer(KeptPeer(local_id, name, incarnation, process, marks))
+            self._put_peer(PeerRecord(local_id, name, incarnation, process, marks))
         elif kind == FORGOTTEN:
             self._forget(local_id)
-        elif kind == STONE:
+        elif kind == EXPULSION:
             self._put_stone(local_id, read_stone(reader))
         elif local_id in self._peers and kind == SENT_BEFORE:
             self._peers[local_id].sent_before = reader.number()
@@ -472,9 +472,9 @@ class Kept:
         kind = reader.kind
         if kind == LARGE_GONE:
             self._large = None
-        elif kind == PART:
+        elif kind == FRAGMENT_SENT:
             self.parts[reader.number()] = True
-        elif kind == WHOLE:
+        elif kind == LARGE_PAYLOAD:
             last, size = reader.number(), reader.number()
             self.wholes[last] = (reader.numbers(), size)
         elif kind == NUMBERED:
@@ -490,36 +490,36 @@ def life_record(name: str, order: str, incarnation: i64) -> bytes:
     return record(LIFE, [incarnation, len(written)], written + order.encode())
 
 
-def peer_record(peer: KeptPeer) -> bytes:
+def peer_record(peer: PeerRecord) -> bytes:
     """Who a peer is."""
     numbers = [int(peer.id), int(peer.incarnation), int(peer.process), int(peer.marks)]
     return record(PEER, numbers, peer.name.encode())
 
 
-def stone_record(local_id: i64, stone: Tombstone) -> bytes:
+def stone_record(local_id: i64, stone: ExpulsionRecord) -> bytes:
     """Who is expelled."""
     name, by = stone.name.encode(), stone.by.encode()
     numbers = [int(local_id), int(stone.incarnation), len(name), len(by)]
-    return record(STONE, numbers, name + by + stone.reason.encode())
+    return record(EXPULSION, numbers, name + by + stone.reason.encode())
 
 
-def read_stone(reader: RecordReader) -> Tombstone:
+def read_stone(reader: RecordReader) -> ExpulsionRecord:
     """What `stone_record` wrote, after the id."""
     incarnation, name_size, by_size = reader.number(), reader.number(), reader.number()
     text = reader.rest()
     name, by = text[:name_size], text[name_size : name_size + by_size]
     reason = text[name_size + by_size :]
-    return Tombstone(name.decode(), incarnation, by.decode(), reason.decode())
+    return ExpulsionRecord(name.decode(), incarnation, by.decode(), reason.decode())
 
 
-def large_record(large: KeptLarge) -> bytes:
+def large_record(large: UnfinishedPayload) -> bytes:
     """A payload that waits for room."""
     numbers = [int(large.first), int(large.last), int(large.part_size), len(large.targets)]
-    return record(LARGE, numbers + large.targets, large.rest)
+    return record(UNFINISHED_PAYLOAD, numbers + large.targets, large.rest)
 
 
-def read_large(reader: RecordReader) -> KeptLarge:
+def read_large(reader: RecordReader) -> UnfinishedPayload:
     """What `large_record` wrote."""
     first, last, part_size = reader.number(), reader.number(), reader.number()
     targets = [reader.number() for _ in range(reader.number())]
-    return KeptLarge(targets, first, last, part_size, reader.rest())
+    return UnfinishedPayload(targets, first, last, part_size, reader.rest())

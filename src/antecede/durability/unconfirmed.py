@@ -10,7 +10,7 @@ from typing import Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.ledger import Ledger
+from antecede.core.ledger import ChangeLog
 from antecede.core.records import RecordReader, record
 from antecede.durability.record_kinds import CONFIRMED, INBOUND, PUT, REMOVED
 
@@ -39,7 +39,7 @@ class InboundMessage:
         sequence: i64,
         payload: bytes,
         number: i64 = 0,
-        handling: "Handling | None" = None,
+        handling: "UnconfirmedDeliveries | None" = None,
         again: bool = False,
         sender_id: i64 = 0,
     ) -> None:
@@ -79,7 +79,7 @@ class InboundMessage:
 
 
 @final
-class Handling:
+class UnconfirmedDeliveries:
     """With a journal: the deliveries that are not confirmed, and the application's values."""
 
     __slots__ = (
@@ -97,7 +97,7 @@ class Handling:
         "wake",
     )
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: ChangeLog) -> None:
         self._ledger: Final = ledger
         # To be called when something changes that nobody else would notice.
         self.wake: Callable[[], None] | None = None

@@ -10,14 +10,14 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.records import RecordReader, record
-from antecede.durability.record_kinds import LEFT_OUT, LOST
+from antecede.durability.record_kinds import LEFT_OUT, LOSS
 
-UNTOLD_MOST: Final = 4096
+UNTOLD_MAX: Final = 4096
 """Reports that wait for somebody to be told; the oldest gives way."""
 
 
 @final
-class Loss:
+class LossRecord:
     """Messages of ours that a peer may never deliver, and perhaps its expulsion."""
 
     __slots__ = ("expelled", "left_out", "life", "name", "number", "sequences", "unreceived")
@@ -43,29 +43,29 @@ class Loss:
         # Whether they were never submitted to that peer, because it was away.
         self.left_out: Final = left_out
 
-    def of_life(self, life: i64) -> "Loss":
+    def of_life(self, life: i64) -> "LossRecord":
         """The same, seen from a later life, which has expelled nobody."""
         first = self.life or life
-        return Loss(self.number, self.name, self.sequences, 0, 0, first, self.left_out)
+        return LossRecord(self.number, self.name, self.sequences, 0, 0, first, self.left_out)
 
 
 @final
-class Untold:
+class UnreportedLosses:
     """The losses of one node that were not told yet."""
 
     __slots__ = ("_fresh", "_last", "losses")
 
     def __init__(self) -> None:
-        self.losses: dict[int, Loss] = {}
+        self.losses: dict[int, LossRecord] = {}
         self._last: i64 = 0
         # Those that the next commit makes durable, and that may be told then.
         self._fresh: list[int] = []
 
     def add(
         self, name: str, sequences: list[int], expelled: i64, unreceived: i64, left_out: bool
-    ) -> Loss:
+    ) -> LossRecord:
         """Something is given up in this turn."""
-        loss = Loss(self._last + 1, name, sequences, expelled, unreceived, 0, left_out)
+        loss = LossRecord(self._last + 1, name, sequences, expelled, unreceived, 0, left_out)
         self.put(loss)
         self._fresh.append(int(loss.number))
         return loss
@@ -76,12 +76,12 @@ class Untold:
         self._fresh = []
         return fresh
 
-    def put(self, loss: Loss) -> None:
+    def put(self, loss: LossRecord) -> None:
         """As `add`, for one that was written down before."""
         self.losses[int(loss.number)] = loss
         if loss.number > self._last:
             self._last = loss.number
-        if len(self.losses) > UNTOLD_MOST:
+        if len(self.losses) > UNTOLD_MAX:
             del self.losses[next(iter(self.losses))]
 
     def strike_out(self, numbers: list[int]) -> None:
@@ -96,16 +96,16 @@ class Untold:
         }
 
 
-def loss_record(loss: Loss) -> bytes:
+def loss_record(loss: LossRecord) -> bytes:
     """Something that was given up."""
-    kind = LEFT_OUT if loss.left_out else LOST
+    kind = LEFT_OUT if loss.left_out else LOSS
     numbers = [int(loss.number), int(loss.life), int(loss.expelled), int(loss.unreceived)]
     return record(kind, [*numbers, len(loss.sequences), *loss.sequences], loss.name.encode())
 
 
-def read_loss(reader: RecordReader) -> Loss:
+def read_loss(reader: RecordReader) -> LossRecord:
     """What `loss_record` wrote."""
     number, life, expelled, unreceived, count = [reader.number() for _ in range(5)]
     sequences = [reader.number() for _ in range(count)]
     name, left_out = reader.rest().decode(), reader.kind == LEFT_OUT
-    return Loss(number, name, sequences, expelled, unreceived, life, left_out)
+    return LossRecord(number, name, sequences, expelled, unreceived, life, left_out)

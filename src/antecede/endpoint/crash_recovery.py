@@ -9,21 +9,23 @@ from mypy_extensions import i64
 
 from antecede.core.process import NodeProcess
 from antecede.durability.losses import untold_reports
-from antecede.durability.node_state import EXPELLED, STRANGER, Kept, KeptPeer
-from antecede.endpoint.protocol_driver import CoreDriver
-from antecede.endpoint.sender import Sending
+from antecede.durability.node_state import EXPELLED, STRANGER, DurableNodeState, PeerRecord
+from antecede.endpoint.protocol_driver import ProtocolDriver
+from antecede.endpoint.sender import MessageSender
 from antecede.events import Report
 from antecede.membership.contact import Contact
 from antecede.transport.session import Session
 
 
 @final
-class Survival:
+class CrashRecovery:
     """Joins the core, the sessions and what is kept of both."""
 
     __slots__ = ("_core", "_kept", "_process", "_sending", "urgent")
 
-    def __init__(self, kept: Kept | None, core: CoreDriver, sending: Sending) -> None:
+    def __init__(
+        self, kept: DurableNodeState | None, core: ProtocolDriver, sending: MessageSender
+    ) -> None:
         self._kept: Final = kept
         self._core: Final = core
         self._process: Final[NodeProcess] = core.process
@@ -72,16 +74,16 @@ class Survival:
 
     # How it goes on.
 
-    def known(self, name: str) -> KeptPeer | None:
+    def known(self, name: str) -> PeerRecord | None:
         """What was known of a peer that was not added since the crash."""
         known = None if self._kept is None else self._kept.peer_called(name)
         return None if known is None or known.id in self._core.sessions else known
 
-    def formers(self) -> list[KeptPeer]:
+    def formers(self) -> list[PeerRecord]:
         """Incarnations that had left, and for whose next one messages waited: in old journals."""
         return [] if self._kept is None else self._kept.formers()
 
-    def enter(self, session: Session, contact: Contact, known: KeptPeer | None) -> None:
+    def enter(self, session: Session, contact: Contact, known: PeerRecord | None) -> None:
         """A peer was added: write it down, or let it be what it was before the crash."""
         if known is None:
             self.keep(session, contact)
@@ -89,7 +91,7 @@ class Survival:
             contact.expelled = known.expelled
             contact.is_new = not known.expelled and known.incarnation == 0
 
-    def recall(self, session: Session, known: KeptPeer, payload_limit: i64) -> None:
+    def recall(self, session: Session, known: PeerRecord, payload_limit: i64) -> None:
         """Bring a session to where it was, as far as that can be known."""
         assert self._kept is not None, "it knows the peer"
         for piece in self._kept.pieces(known.id):

@@ -10,17 +10,17 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.process import NodeProcess
-from antecede.core.reports import Expelled, Stopped, Unconfirmed
-from antecede.durability.losses import Losses
-from antecede.endpoint.crash_recovery import Survival
-from antecede.endpoint.protocol_driver import CoreDriver
-from antecede.endpoint.sender import Sending
-from antecede.endpoint.session_maker import SessionMaker
+from antecede.core.reports import DeliveryUnknown, Expelled, SelfExpelled
+from antecede.durability.losses import LossReporter
+from antecede.endpoint.crash_recovery import CrashRecovery
+from antecede.endpoint.protocol_driver import ProtocolDriver
+from antecede.endpoint.sender import MessageSender
+from antecede.endpoint.session_maker import SessionFactory
 from antecede.events import NodeFenced, PeerLeft, Report
 from antecede.membership.directory import Directory
-from antecede.membership.fences import LEFT_OWING, RESTARTED, Fences
+from antecede.membership.fences import LEFT_OWING, RESTARTED, Expulsions
 from antecede.transport.session import Session
-from antecede.wire.expulsions import FENCE_REASON_LIMIT, Tombstone
+from antecede.wire.expulsions import FENCE_REASON_LIMIT, ExpulsionRecord
 
 
 @final
@@ -44,13 +44,13 @@ class Endings:
     def __init__(
         self,
         me: str,
-        core: CoreDriver,
-        sessions: SessionMaker,
-        fences: Fences,
+        core: ProtocolDriver,
+        sessions: SessionFactory,
+        fences: Expulsions,
         directory: Directory,
-        sending: Sending,
-        survival: Survival,
-        losses: Losses,
+        sending: MessageSender,
+        survival: CrashRecovery,
+        losses: LossReporter,
         reports: list[Report],
     ) -> None:
         self._me: Final = me
@@ -86,7 +86,9 @@ class Endings:
                 self.give_up(session, now_ns)
             self.await_successor(session, now_ns, expelled=reason != RESTARTED)
             return
-        stone = Tombstone(session.name, session.incarnation, by, reason[: FENCE_REASON_LIMIT >> 2])
+        stone = ExpulsionRecord(
+            session.name, session.incarnation, by, reason[: FENCE_REASON_LIMIT >> 2]
+        )
         self._fences.expel(session, stone, now_ns)
         self.follow_news(now_ns)
 
@@ -97,9 +99,9 @@ class Endings:
         for report in self._process.reports():
             if isinstance(report, Expelled):
                 expelled.append(int(report.process))
-            elif isinstance(report, Unconfirmed):
+            elif isinstance(report, DeliveryUnknown):
                 unconfirmed.setdefault(int(report.process), []).append(int(report.sequence))
-            elif isinstance(report, Stopped):
+            elif isinstance(report, SelfExpelled):
                 self.stop_for_good(self._fences.own_report(self._core.name_of(report.by)), now_ns)
                 return
         for process in expelled:

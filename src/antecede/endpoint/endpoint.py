@@ -15,19 +15,19 @@ from mypy_extensions import i64
 
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.process import NEVER_NS, HeldBack, NodeProcess, PermitsOwed
-from antecede.durability.losses import Losses
-from antecede.durability.node_state import Kept
+from antecede.durability.losses import LossReporter
+from antecede.durability.node_state import DurableNodeState
 from antecede.durability.unconfirmed import InboundMessage
-from antecede.endpoint.crash_recovery import Survival
+from antecede.endpoint.crash_recovery import CrashRecovery
 from antecede.endpoint.endings import Endings
 from antecede.endpoint.expulsion_news import ExpulsionNews
 from antecede.endpoint.inbox import Inbox
 from antecede.endpoint.incarnations import Incarnations
 from antecede.endpoint.limits import Limits
-from antecede.endpoint.protocol_driver import CoreDriver
+from antecede.endpoint.protocol_driver import ProtocolDriver
 from antecede.endpoint.rollback import Rollbacks
-from antecede.endpoint.sender import Sending
-from antecede.endpoint.session_maker import SessionMaker
+from antecede.endpoint.sender import MessageSender
+from antecede.endpoint.session_maker import SessionFactory
 from antecede.endpoint.waiting_for import WaitingFor
 from antecede.events import (
     NodeFenced,
@@ -44,15 +44,15 @@ from antecede.events import (
 from antecede.membership.contact import Candidate, Contact
 from antecede.membership.directory import Directory
 from antecede.membership.failure_detector import FailureDetector
-from antecede.membership.fences import KEY_WITHDRAWN, REMOVED, RESTARTED, Fences
-from antecede.membership.handshake_crypto import Guard, Letter, SealedDatagram
+from antecede.membership.fences import KEY_WITHDRAWN, REMOVED, RESTARTED, Expulsions
+from antecede.membership.handshake_crypto import HandshakeCrypto, HandshakeMessage, SealedDatagram
 from antecede.membership.identity import Identity
-from antecede.membership.tokens import Tokens
+from antecede.membership.tokens import TokenSource
 from antecede.membership.unfinished import CROWDED_OUT
 from antecede.transport.datagram_reader import DatagramReader
 from antecede.transport.datagram_writer import Datagram, DatagramWriter
-from antecede.transport.event_rows import NodeLog
-from antecede.transport.numbering import OwnParts
+from antecede.transport.event_rows import EventSink
+from antecede.transport.numbering import OwnFragments
 from antecede.transport.peer_lifecycle import (
     ASKS_TO_GO,
     LEAVE_WHEN_RELEASED,
@@ -60,12 +60,12 @@ from antecede.transport.peer_lifecycle import (
     RESUMING,
     STAYING,
 )
-from antecede.transport.seals import Seal
+from antecede.transport.seals import SessionKeys
 from antecede.transport.session import Session
 from antecede.wire.expulsions import check_reason
-from antecede.wire.frames import DATAGRAM, FRAME_ROOM, NO_KEY, NUMBER_AT, TOKEN_AT
+from antecede.wire.frames import DATAGRAM, FRAME_OVERHEAD_MAX, NO_KEY, NUMBER_AT, TOKEN_AT
 from antecede.wire.handshake import GREETING_SIZE, HELLO, REFUSE, UNKNOWN, WELCOME, is_keyed
-from antecede.wire.varint import Reader
+from antecede.wire.varint import WireReader
 
 STAYS: Final = -1
 """In place of a way to leave: this node stays."""
@@ -92,12 +92,12 @@ class Endpoint:
         self,
         me: Identity,
         process: NodeProcess,
-        tokens: Tokens,
+        tokens: TokenSource,
         limits: Limits,
-        rows: NodeLog | None,
+        rows: EventSink | None,
         cumulative: bool,
-        guard: Guard | None = None,
-        kept: Kept | None = None,
+        guard: HandshakeCrypto | None = None,
+        kept: DurableNodeState | None = None,
     ) -> None:
         self._guard: Final = guard
         self._me: Final = me
@@ -105,13 +105,13 @@ class Endpoint:
         self._limits: Final = limits
         self.out: Final[list[Datagram]] = []
         self.reports: Final[list[Report]] = []
-        self.losses: Final = Losses(self.reports, kept)
+        self.losses: Final = LossReporter(self.reports, kept)
         self.inbox: Final = Inbox(me.payload_limit, self.reports, kept, limits.open_to_strangers)
-        parts = OwnParts()
-        self._core: Final = CoreDriver(me.name, process, self.inbox, parts, rows)
+        parts = OwnFragments()
+        self._core: Final = ProtocolDriver(me.name, process, self.inbox, parts, rows)
         if kept is not None:
             self._core.skip_ids(kept.last_id)
-        self._fences: Final = Fences(me.name, me.incarnation, self._core, kept)
+        self._fences: Final = Expulsions(me.name, me.incarnation, self._core, kept)
         self.directory: Final = Directory(
             me,
             tokens,
@@ -122,9 +122,11 @@ class Endpoint:
             guard,
             limits.meet_within_ns,
         )
-        self.sending: Final = Sending(self._core, limits, self.directory, self.inbox, parts, kept)
-        self.survival: Final = Survival(kept, self._core, self.sending)
-        self._sessions: Final = SessionMaker(
+        self.sending: Final = MessageSender(
+            self._core, limits, self.directory, self.inbox, parts, kept
+        )
+        self.survival: Final = CrashRecovery(kept, self._core, self.sending)
+        self._sessions: Final = SessionFactory(
             self._core, self.survival, rows, limits.window, me.payload_limit, cumulative
         )
         self._incarnations: Final = Incarnations(me, tokens, self._fences, self.directory, kept)
@@ -174,8 +176,10 @@ class Endpoint:
         if name == self._me.name:
             raise LocalError(f"{name} is this node's own name; a node is not its own peer")
         size = datagram_size if self._guard is None else datagram_size - self._guard.seal_bytes()
-        if size <= FRAME_ROOM:
-            raise LocalError(f"datagrams of {size} bytes to {name}: at least {FRAME_ROOM + 1} pass")
+        if size <= FRAME_OVERHEAD_MAX:
+            raise LocalError(
+                f"datagrams of {size} bytes to {name}: at least {FRAME_OVERHEAD_MAX + 1} pass"
+            )
         former = self.directory.by_name.get(name)
         if former is not None and former.recalled:
             self.directory.locate(former, address, size, now_ns)
@@ -435,18 +439,18 @@ class Endpoint:
     def _receive_greeting(self, address: object, data: bytes, now_ns: i64) -> None:
         kind: i64 = data[0]
         if kind == UNKNOWN:
-            over = self.directory.receive_unknown(Reader(data, 1), now_ns)
+            over = self.directory.receive_unknown(WireReader(data, 1), now_ns)
             if over is not None:
                 self._endings.has_gone(over, now_ns)
             return
-        letter: Letter | None = None
+        letter: HandshakeMessage | None = None
         if self._guard is not None or is_keyed(data):
             letter = self.directory.opened(address, data, now_ns)
             if letter is None:
                 return
         elif kind == HELLO and len(data) < GREETING_SIZE:
             raise RemoteError("a hello smaller than its answer may be")
-        reader = Reader(data if letter is None else letter.text())
+        reader = WireReader(data if letter is None else letter.text())
         kind = reader.byte()
         if kind in (HELLO, WELCOME):
             candidate = self.directory.receive(kind, address, reader, letter, now_ns)
@@ -479,7 +483,7 @@ class Endpoint:
         if session is None:
             assert candidate is not None, "one of the two is there"
             session = self._believe(candidate, now_ns)
-        reader = Reader(data, NUMBER_AT)
+        reader = WireReader(data, NUMBER_AT)
         self._take(session, address, reader, reader.positive(), len(data), now_ns)
 
     def _receive_sealed(
@@ -505,10 +509,16 @@ class Endpoint:
             body, offer = found
             candidate.contact.offers.remove(offer)
             session = self._believe(candidate, now_ns, offer.seal)
-        self._take(session, address, Reader(body), datagram.number, len(body), now_ns)
+        self._take(session, address, WireReader(body), datagram.number, len(body), now_ns)
 
     def _take(
-        self, session: Session, address: object, reader: Reader, number: i64, size: i64, now_ns: i64
+        self,
+        session: Session,
+        address: object,
+        reader: WireReader,
+        number: i64,
+        size: i64,
+        now_ns: i64,
     ) -> None:
         """Take in datagram `number` of a session, which has `size` bytes."""
         floor = number - 1 - reader.varint()
@@ -526,7 +536,7 @@ class Endpoint:
             self._read(session, reader, number, now_ns)
             session.receipts.take(number, floor, now_ns)
 
-    def _read(self, session: Session, reader: Reader, number: i64, now_ns: i64) -> None:
+    def _read(self, session: Session, reader: WireReader, number: i64, now_ns: i64) -> None:
         read = self._reader
         try:
             read.read(session, reader, number, now_ns)
@@ -559,7 +569,9 @@ class Endpoint:
         if answer_ns >= 0:
             session.path.round_trip.measured(answer_ns, 0)
 
-    def _believe(self, candidate: Candidate, now_ns: i64, seal: Seal | None = None) -> Session:
+    def _believe(
+        self, candidate: Candidate, now_ns: i64, seal: SessionKeys | None = None
+    ) -> Session:
         """A candidate has shown that it is there: talk to it, and to no earlier incarnation."""
         contact = candidate.contact
         greeting = candidate.greeting
@@ -601,7 +613,7 @@ class Endpoint:
         self._core.mark(session)
         return session
 
-    def _check_rollback(self, candidate: Candidate, seal: Seal | None, now_ns: i64) -> None:
+    def _check_rollback(self, candidate: Candidate, seal: SessionKeys | None, now_ns: i64) -> None:
         """`RemoteError` if a journal, ours or the candidate's, has gone back: that life is over."""
         session = candidate.contact.session
         ours = self._rollbacks.ours(session, candidate.greeting)

@@ -15,13 +15,13 @@ from mypy_extensions import i64
 from antecede.core.errors import RemoteError
 from antecede.events import Report, Split
 from antecede.membership.directory import Directory
-from antecede.membership.fences import Fences
+from antecede.membership.fences import Expulsions
 from antecede.membership.handshake_crypto import SealedDatagram
 from antecede.transport.datagram_writer import DatagramWriter, room_for_news
 from antecede.transport.session import Session
-from antecede.wire.expulsions import Tombstone, read_stones, stones_size
-from antecede.wire.frames import NO_KEY, NOTICES, NUMBER_AT
-from antecede.wire.varint import Reader
+from antecede.wire.expulsions import ExpulsionRecord, read_stones, stones_size
+from antecede.wire.frames import EXPULSIONS, NO_KEY, NUMBER_AT
+from antecede.wire.varint import WireReader
 
 
 @final
@@ -33,7 +33,7 @@ class ExpulsionNews:
     def __init__(
         self,
         directory: Directory,
-        fences: Fences,
+        fences: Expulsions,
         writer: DatagramWriter,
         reports: list[Report],
     ) -> None:
@@ -68,7 +68,7 @@ class ExpulsionNews:
 
     def _has_room(self, session: Session, size: i64) -> bool:
         """Whether a datagram of this size can say that an incarnation is expelled."""
-        bare = Tombstone(session.name, session.incarnation, "", "")
+        bare = ExpulsionRecord(session.name, session.incarnation, "", "")
         return stones_size([bare]) <= room_for_news(session, size)
 
     def _says_that_we_are_expelled(self, session: Session, data: bytes) -> bool:
@@ -76,14 +76,14 @@ class ExpulsionNews:
         try:
             if session.seal is not None:
                 seal = session.receiving_seal or session.seal
-                reader = Reader(SealedDatagram(data).opened_with(seal))
+                reader = WireReader(SealedDatagram(data).opened_with(seal))
             elif data[1] != NO_KEY:
                 return False
             else:
-                reader = Reader(data, NUMBER_AT)
+                reader = WireReader(data, NUMBER_AT)
                 reader.positive()
             reader.varint()
-            if reader.byte() != NOTICES:
+            if reader.byte() != EXPULSIONS:
                 return False
             for stone in read_stones(reader, True):
                 if self._fences.is_me(stone):

@@ -4,12 +4,12 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from antecede.durability.node_state import Kept
+from antecede.durability.node_state import DurableNodeState
 from antecede.durability.unconfirmed import InboundMessage
 from antecede.events import Report, TooLarge
 from antecede.membership.unfinished import Unfinished
 from antecede.transport.flow_control import MESSAGE_COST
-from antecede.transport.parts import Assembly
+from antecede.transport.parts import PayloadAssembler
 from antecede.transport.session import ME, Session
 
 
@@ -35,7 +35,7 @@ class Inbox:
         self,
         payload_limit: i64,
         reports: list[Report],
-        kept: Kept | None = None,
+        kept: DurableNodeState | None = None,
         open_to_strangers: bool = False,
     ) -> None:
         self._payload_limit: Final[i64] = payload_limit
@@ -47,7 +47,7 @@ class Inbox:
         self.messages: list[InboundMessage] = []
         # The sessions whose messages wait here, and so take up part of their windows.
         self.unread: list[Session] = []
-        self._own: Final = Assembly()
+        self._own: Final = PayloadAssembler()
         self._own_cost: i64 = 0
         self.delivered: i64 = 0
         self.too_large: i64 = 0
@@ -131,7 +131,7 @@ class Inbox:
         """The peers of which that is true."""
         return [session.name for session in self.unread if session.credit.holds_up()]
 
-    def _recall(self, kept: Kept) -> None:
+    def _recall(self, kept: DurableNodeState) -> None:
         """What was delivered before a crash, and not confirmed, comes again."""
         self.messages += kept.handling.pending()
         for piece in kept.pieces(ME):

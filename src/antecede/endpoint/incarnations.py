@@ -10,12 +10,12 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from antecede.durability.node_state import Kept
+from antecede.durability.node_state import DurableNodeState
 from antecede.events import NodeFenced
 from antecede.membership.directory import Directory
-from antecede.membership.fences import Fences
+from antecede.membership.fences import Expulsions
 from antecede.membership.identity import Identity
-from antecede.membership.tokens import Tokens
+from antecede.membership.tokens import TokenSource
 
 
 @final
@@ -25,7 +25,12 @@ class Incarnations:
     __slots__ = ("_directory", "_fences", "_kept", "_me", "_tokens")
 
     def __init__(
-        self, me: Identity, tokens: Tokens, fences: Fences, directory: Directory, kept: Kept | None
+        self,
+        me: Identity,
+        tokens: TokenSource,
+        fences: Expulsions,
+        directory: Directory,
+        kept: DurableNodeState | None,
     ) -> None:
         self._me: Final = me
         self._tokens: Final = tokens

@@ -9,21 +9,21 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.effects import Effect
-from antecede.core.packets import Ack, Expulsion, Noted, Notice
+from antecede.core.packets import Ack, ExpulsionAck, ExpulsionNotice, YouAreExpelled
 from antecede.core.process import NEVER_NS, NodeProcess, Outbox, replay
 from antecede.core.values import Message, Packet
 from antecede.endpoint.inbox import Inbox
-from antecede.transport.event_rows import NodeLog
-from antecede.transport.numbering import OwnParts
-from antecede.transport.recovery.in_flight import Sent
+from antecede.transport.event_rows import EventSink
+from antecede.transport.numbering import OwnFragments
+from antecede.transport.recovery.in_flight import SentDatagram
 from antecede.transport.session import ME, Session
 
-FORMER_MOST: Final = 1024
+FORMER_MAX: Final = 1024
 """Incarnations that are over and whose names are remembered, because they may owe permits."""
 
 
 @final
-class CoreDriver(Outbox):
+class ProtocolDriver(Outbox):
     """Drives the core of one node."""
 
     __slots__ = (
@@ -47,8 +47,8 @@ class CoreDriver(Outbox):
         name: str,
         process: NodeProcess,
         inbox: Inbox,
-        own_parts: OwnParts,
-        rows: NodeLog | None,
+        own_parts: OwnFragments,
+        rows: EventSink | None,
     ) -> None:
         self._name: Final = name
         self.process: Final = process
@@ -123,7 +123,7 @@ class CoreDriver(Outbox):
             self.process.expire_into(now_ns, self)
             self._drop_gone_news(now_ns)
 
-    def repeat(self, session: Session, sent: Sent) -> None:
+    def repeat(self, session: Session, sent: SentDatagram) -> None:
         """Ask for the messages of a lost datagram again; control has timers of its own."""
         if sent.first > 0:
             self.process.lost_into(session.id, sent.first, sent.last, self)
@@ -146,7 +146,7 @@ class CoreDriver(Outbox):
         self.remove(session.id)
         self._recent = None
         self._former[session.id] = session.name
-        if len(self._former) > FORMER_MOST:
+        if len(self._former) > FORMER_MAX:
             del self._former[next(iter(self._former))]
         given_up = self.process.forget_into(session.id, now_ns, self)
         self._log_the_rest(now_ns)
@@ -176,7 +176,7 @@ class CoreDriver(Outbox):
         self._log_the_rest(now_ns)
         while self._gone_news:
             target, processes = self._gone_news.pop()
-            self.process.arrive_into(target, Noted(processes), now_ns, self)
+            self.process.arrive_into(target, ExpulsionAck(processes), now_ns, self)
 
     # What the core wants done.
 
@@ -185,18 +185,18 @@ class CoreDriver(Outbox):
         if session is None or session.id != target:
             session = self.sessions.get(target)
             if session is None:  # It is gone, whatever the core still has to say to it.
-                if isinstance(packet, Notice):
+                if isinstance(packet, ExpulsionNotice):
                     self._gone_news.append((int(target), packet.processes))
                 return
             self._recent = session
-        if isinstance(packet, Notice):
+        if isinstance(packet, ExpulsionNotice):
             session.owe_notices(packet.processes)
             inner = packet.inner
             if inner is not None:
                 session.outgoing.put(inner)
-        elif isinstance(packet, Noted):
+        elif isinstance(packet, ExpulsionAck):
             session.owe_noted(packet.processes)
-        elif not isinstance(packet, Expulsion):  # Those are told by the endpoint.
+        elif not isinstance(packet, YouAreExpelled):  # Those are told by the endpoint.
             session.outgoing.put(packet)
         if not session.marked:
             self.mark(session)
@@ -239,7 +239,7 @@ class CoreDriver(Outbox):
         return 0 if rows is None else rows.process
 
     def _log_submission(
-        self, rows: NodeLog, target: i64, sequence: i64, size: i64, now_ns: i64
+        self, rows: EventSink, target: i64, sequence: i64, size: i64, now_ns: i64
     ) -> None:
         process = self.process_of(target)
         if target == ME or self.sessions[target].met:
@@ -247,7 +247,7 @@ class CoreDriver(Outbox):
         else:
             rows.submitted_to_stranger(target, sequence, process, size, now_ns)
 
-    def _log_deliveries(self, rows: NodeLog, now_ns: i64) -> None:
+    def _log_deliveries(self, rows: EventSink, now_ns: i64) -> None:
         for message in self._unlogged:
             sender = self.process_of(message.sender)
             rows.delivered(sender, message.sequence, message.payload, now_ns)

@@ -18,7 +18,7 @@ from librt.strings import read_i64_le
 from mypy_extensions import i64, mypyc_attr
 
 from antecede.endpoint.endpoint import Endpoint
-from antecede.transport.rate_limiter import Allowance
+from antecede.transport.rate_limiter import RateLimiter
 from antecede.transport.session import ME
 from antecede.wire.frames import DATAGRAM, NUMBER_AT, TOKEN_AT
 
@@ -50,7 +50,7 @@ STRANGERS: Final = ME
 
 @final
 @mypyc_attr(acyclic=True, free_list_len=1)
-class Parcel:
+class ReceivedBatch:
     """Datagrams that came in one buffer: all of one size, but the last, which may be smaller."""
 
     __slots__ = ("_position", "_size", "address", "count", "data")
@@ -78,18 +78,18 @@ class Parcel:
 
 
 @final
-class Lane:
+class PeerQueue:
     """What waits of one peer, and how much of it may be read in this round."""
 
     __slots__ = ("_datagrams", "allowance", "size", "waiting")
 
     def __init__(self) -> None:
-        self.waiting: Final[deque[Parcel]] = deque()
+        self.waiting: Final[deque[ReceivedBatch]] = deque()
         self._datagrams: i64 = 0
         self.size: i64 = 0
         self.allowance: i64 = 0
 
-    def put(self, parcel: Parcel) -> bool:
+    def put(self, parcel: ReceivedBatch) -> bool:
         """Keep datagrams; False if there is no room for them."""
         size: i64 = len(parcel.data)
         if self.size + size > LANE_BYTES or self._datagrams + parcel.count > LANE_DATAGRAMS:
@@ -112,7 +112,7 @@ class Lane:
 
 
 @final
-class Intake:
+class FairReceiveQueue:
     """The lanes of one node."""
 
     __slots__ = (
@@ -126,11 +126,11 @@ class Intake:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint: Final = endpoint
-        self._lanes: dict[int, Lane] = {}
+        self._lanes: dict[int, PeerQueue] = {}
         # Whose datagram came last, and until when it takes turns with others.
         self._last_lane: i64 = -1
         self._shared_until_ns: i64 = 0
-        self._strangers: Final = Allowance(STRANGERS_FEW, STRANGERS_NS // STRANGERS_FEW)
+        self._strangers: Final = RateLimiter(STRANGERS_FEW, STRANGERS_NS // STRANGERS_FEW)
         self.dropped: i64 = 0
 
     def receive(self, address: object, data: bytes, now_ns: i64) -> None:
@@ -139,7 +139,7 @@ class Intake:
         if self._is_alone(lane_id, now_ns):
             self._endpoint.receive(address, data, now_ns)
         else:
-            self._put(lane_id, Parcel(address, data, len(data)), now_ns)
+            self._put(lane_id, ReceivedBatch(address, data, len(data)), now_ns)
 
     def receive_joined(self, address: object, data: bytes, size: i64, now_ns: i64) -> None:
         """Several datagrams have come from one place, all of this size but perhaps the last.
@@ -147,7 +147,7 @@ class Intake:
         They share the lane of the first: a place is most often one peer.
         """
         lane_id = self._lane_of(data)
-        parcel = Parcel(address, data, size)
+        parcel = ReceivedBatch(address, data, size)
         if not self._is_alone(lane_id, now_ns):
             self._put(lane_id, parcel, now_ns)
             return
@@ -163,10 +163,10 @@ class Intake:
             self._last_lane = lane_id
         return now_ns >= self._shared_until_ns and not self._lanes
 
-    def _put(self, lane_id: i64, parcel: Parcel, now_ns: i64) -> None:
+    def _put(self, lane_id: i64, parcel: ReceivedBatch, now_ns: i64) -> None:
         lane = self._lanes.get(lane_id)
         if lane is None:
-            lane = Lane()
+            lane = PeerQueue()
             self._lanes[lane_id] = lane
         if len(self._lanes) == 1 and lane_id != STRANGERS:
             # Nobody else waits: rather than lose anything, read what has waited longest. Strangers

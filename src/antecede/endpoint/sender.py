@@ -8,18 +8,18 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from antecede.durability.node_state import Kept, KeptLarge
+from antecede.durability.node_state import DurableNodeState, UnfinishedPayload
 from antecede.endpoint.inbox import Inbox
 from antecede.endpoint.limits import Limits
 from antecede.endpoint.payloads import PayloadsUnderWay
-from antecede.endpoint.protocol_driver import CoreDriver
+from antecede.endpoint.protocol_driver import ProtocolDriver
 from antecede.membership.contact import Contact
 from antecede.membership.directory import Directory
 from antecede.transport.flow_control import MESSAGE_COST
-from antecede.transport.numbering import Numbering, OwnParts
-from antecede.transport.parts import LargePayload
+from antecede.transport.numbering import MessageNumbers, OwnFragments
+from antecede.transport.parts import PayloadFragmenter
 from antecede.transport.session import ME, Session
-from antecede.wire.frames import FRAME_ROOM
+from antecede.wire.frames import FRAME_OVERHEAD_MAX
 
 FLUSH_BYTES: Final = 256 << 10
 """So much is not kept until the end of the turn: it leaves at once. A message counts as in a
@@ -36,7 +36,7 @@ def is_spacious(used: i64, limit: i64) -> bool:
 
 
 @final
-class Sending:
+class MessageSender:
     """The sending half of one node: what was sent, and what of it is remembered."""
 
     __slots__ = (
@@ -63,12 +63,12 @@ class Sending:
 
     def __init__(
         self,
-        core: CoreDriver,
+        core: ProtocolDriver,
         limits: Limits,
         directory: Directory,
         inbox: Inbox,
-        parts: OwnParts,
-        kept: Kept | None = None,
+        parts: OwnFragments,
+        kept: DurableNodeState | None = None,
     ) -> None:
         self._kept: Final = kept
         # The large payload whose rest is written down.
@@ -80,13 +80,13 @@ class Sending:
         self._inbox: Final = inbox
         # Ids of messages that are parts, and not the last, of a large payload.
         self._parts: Final = parts.more
-        self._numbering: Final[Numbering] = parts.numbering
+        self._numbering: Final[MessageNumbers] = parts.numbering
         # By how much the id of the next message is larger than its number.
         self._surplus: i64 = 0
         # By the id of the last part: for whom its payload is, and how large.
         self._wholes: Final[dict[int, tuple[list[int], int]]] = {}
         self._payloads: Final = PayloadsUnderWay(core.process)
-        self._large: LargePayload | None = None
+        self._large: PayloadFragmenter | None = None
         self._next_sequence: i64 = 1
         # Everybody has delivered what is below this id.
         self._oldest: i64 = 1
@@ -186,7 +186,7 @@ class Sending:
             targets.append(contact.session.id)
         self.sent += 1
         if len(payload) > part_size:
-            large = LargePayload(targets, payload, part_size, self._next_sequence)
+            large = PayloadFragmenter(targets, payload, part_size, self._next_sequence)
             self._large = large
             self._wholes[large.sequence] = (list(targets), len(payload))
             first = self._next_sequence
@@ -276,7 +276,7 @@ class Sending:
         if large is not None and large.sequence != self._large_kept:
             self._large_kept = large.sequence
             self._kept.unfinished(
-                KeptLarge(
+                UnfinishedPayload(
                     list(large.targets),
                     self._next_sequence,
                     large.sequence,
@@ -309,7 +309,7 @@ class Sending:
             skipped = (self._next_sequence - rest.first) * rest.part_size
             payload = rest.rest[skipped:]
             self._large_kept = rest.last
-            self._large = LargePayload(
+            self._large = PayloadFragmenter(
                 list(rest.targets), payload, rest.part_size, self._next_sequence
             )
             self._feed_large(now_ns)
@@ -375,7 +375,7 @@ class Sending:
         """The largest message to these peers that is not cut into parts."""
         part_size: i64 = self._limits.part_size
         for contact in contacts:
-            size = contact.session.datagram_size - FRAME_ROOM
+            size = contact.session.datagram_size - FRAME_OVERHEAD_MAX
             if size < part_size:
                 part_size = size
         return part_size

@@ -4,24 +4,24 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from antecede.durability.node_state import KeptPeer
-from antecede.endpoint.crash_recovery import Survival
-from antecede.endpoint.protocol_driver import CoreDriver
-from antecede.transport.event_rows import NodeLog, SessionRows
+from antecede.durability.node_state import PeerRecord
+from antecede.endpoint.crash_recovery import CrashRecovery
+from antecede.endpoint.protocol_driver import ProtocolDriver
+from antecede.transport.event_rows import EventSink, SessionRows
 from antecede.transport.session import Session
 
 
 @final
-class SessionMaker:
+class SessionFactory:
     """Makes the sessions of one node, which share its limits and its event log."""
 
     __slots__ = ("_core", "_cumulative", "_payload_limit", "_rows", "_survival", "_window")
 
     def __init__(
         self,
-        core: CoreDriver,
-        survival: Survival,
-        rows: NodeLog | None,
+        core: ProtocolDriver,
+        survival: CrashRecovery,
+        rows: EventSink | None,
         window: i64,
         payload_limit: i64,
         cumulative: bool,
@@ -37,7 +37,7 @@ class SessionMaker:
         """A session with an incarnation that nobody has met."""
         return self._make(self._core.new_id(), name, datagram_size, process)
 
-    def recalled(self, known: KeptPeer, datagram_size: i64, process: i64) -> Session:
+    def recalled(self, known: PeerRecord, datagram_size: i64, process: i64) -> Session:
         """A session with an incarnation that was known before a crash."""
         session = self._make(known.id, known.name, datagram_size, process)
         self._survival.recall(session, known, self._payload_limit)

@@ -10,7 +10,7 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from antecede.endpoint.protocol_driver import CoreDriver
+from antecede.endpoint.protocol_driver import ProtocolDriver
 from antecede.transport.advice import TakenAdvice
 from antecede.transport.session import Session
 from antecede.wire.advice import Advice
@@ -23,7 +23,7 @@ class WaitingFor:
 
     __slots__ = ("_core", "_me", "silent_ns")
 
-    def __init__(self, me: str, core: CoreDriver, silent_ns: i64) -> None:
+    def __init__(self, me: str, core: ProtocolDriver, silent_ns: i64) -> None:
         self._me: Final = me
         self._core: Final = core
         # After how long without a word a peer is silent.

@@ -84,7 +84,7 @@ class ParquetSink(FileSink):
     def _open(self, partial: Path, stack: ExitStack) -> None:
         with blaming(self.path, "write"):
             self._writer = open_writer(partial)
-        self._maker = TableMaker()
+        self._maker = ArrowTableBuilder()
         self._tables: list[ArrowTable] = []
         self._rows = 0
         stack.callback(self._writer.close)
@@ -111,7 +111,7 @@ class ParquetSink(FileSink):
 
 
 def open_writer(path: Path) -> ArrowWriter:
-    """A writer of tables as `TableMaker` makes them.
+    """A writer of tables as `ArrowTableBuilder` makes them.
 
     The encodings are what makes it quick and the files small (about 2 bytes a row instead of 11):
     looking for repetitions in a column that only grows takes half of the time and finds none.
@@ -129,7 +129,7 @@ def open_writer(path: Path) -> ArrowWriter:
 
 
 @final
-class TableMaker:
+class ArrowTableBuilder:
     """Makes tables of packed rows; what is the same for all of them is looked up once."""
 
     def __init__(self) -> None:
@@ -180,7 +180,7 @@ class TableMaker:
 
 def event_table(rows: bytes, packet_kinds: Sequence[str]) -> ArrowTable:
     """Packed rows as an Arrow table with the columns of the event log; kinds as dictionaries."""
-    return TableMaker().table(rows, packet_kinds, {})
+    return ArrowTableBuilder().table(rows, packet_kinds, {})
 
 
 def table_schema() -> ArrowSchema:

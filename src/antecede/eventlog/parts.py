@@ -1,8 +1,8 @@
 """Logs that are written while the run goes on, in a form that survives the death of the writer.
 
-`PartFiles` writes a dataset part by part, each of which appears when it is complete. `GrowingFile`
-appends to one file of JSON lines. In both, `settle` makes what was written so far safe from the
-writer's end; how often that happens bounds what a crash can cost.
+`PartFileWriter` writes a dataset part by part, each of which appears when it is complete.
+`AppendingFileWriter` appends to one file of JSON lines. In both, `settle` makes what was written so
+far safe from the writer's end; how often that happens bounds what a crash can cost.
 """
 
 import fcntl
@@ -27,7 +27,7 @@ GZIP_BITS: Final = 31
 """What tells zlib that it is about gzip."""
 
 
-class LogFiles(RowSink):
+class LogWriter(RowSink):
     """A log being written to disk."""
 
     unsettled_rows: int = 0
@@ -47,7 +47,7 @@ class LogFiles(RowSink):
 
 
 @final
-class PartFiles(LogFiles):
+class PartFileWriter(LogWriter):
     """Numbered files in a folder; one is finished by `settle`, or when it has enough rows."""
 
     def __init__(self, folder: Path, stem: str, suffix: str, rotate_rows: int) -> None:
@@ -96,7 +96,7 @@ class PartFiles(LogFiles):
 
 
 @final
-class GrowingFile(LogFiles):
+class AppendingFileWriter(LogWriter):
     """One file of JSON lines that rows are appended to; nobody else may write to it meanwhile."""
 
     def __init__(self, path: Path) -> None:

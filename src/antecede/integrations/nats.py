@@ -14,7 +14,7 @@ from time import monotonic_ns
 from typing import Any, Final, final
 from urllib.parse import quote
 
-from antecede.runtime.carriers.carrier import CarriedTransport
+from antecede.runtime.carriers.carrier import StreamCarrier
 from antecede.runtime.config.addresses import (
     PREFIX,
     Address,
@@ -24,7 +24,7 @@ from antecede.runtime.config.addresses import (
 )
 from antecede.runtime.errors import BadConfiguration, CannotBind, KeyNeeded
 from antecede.transport.datagram_writer import Datagram
-from antecede.transport.rate_limiter import Allowance
+from antecede.transport.rate_limiter import RateLimiter
 
 CARRIER: Final = "nats"
 
@@ -51,7 +51,7 @@ def subject_of(prefix: str, name: str) -> str:
 
 
 @final
-class NatsTransport(CarriedTransport):
+class NatsCarrier(StreamCarrier):
     """One node's connection with a broker."""
 
     def __init__(
@@ -66,7 +66,7 @@ class NatsTransport(CarriedTransport):
         self._leaving: asyncio.Task[None] | None = None
         self._input_end_planned = False
         self._trouble = ""
-        self._may_tell: Final = Allowance(1, TELL_NS)
+        self._may_tell: Final = RateLimiter(1, TELL_NS)
 
     async def connect(self, bind: Address) -> None:
         """Reach the broker and listen there; `CannotBind` says why not."""

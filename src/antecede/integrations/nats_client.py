@@ -12,7 +12,7 @@ from typing import Final, final
 from nats.aio.client import Client
 from nats.errors import UnexpectedEOF
 
-from antecede.transport.rate_limiter import Allowance
+from antecede.transport.rate_limiter import RateLimiter
 
 TELL_NS: Final = 30_000_000_000
 """What strangers can cause is logged at most once in this time."""
@@ -28,7 +28,7 @@ class SturdyClient(Client):  # type: ignore[misc] # nats-py is an extra, and wit
         super().__init__()
         self.unreadable = 0
         """Messages that were dropped because nats-py cannot read them."""
-        self._may_tell: Final = Allowance(1, TELL_NS)
+        self._may_tell: Final = RateLimiter(1, TELL_NS)
 
     async def _process_msg(
         self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes

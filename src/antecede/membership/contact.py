@@ -5,10 +5,10 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.process import NEVER_NS
-from antecede.membership.handshake_crypto import OFFERS_MOST, Guard, Offer
+from antecede.membership.handshake_crypto import OFFERS_MAX, HandshakeCrypto, OfferedKeys
 from antecede.transport.peer_lifecycle import MET
-from antecede.transport.rate_limiter import Allowance
-from antecede.transport.seals import Seal
+from antecede.transport.rate_limiter import RateLimiter
+from antecede.transport.seals import SessionKeys
 from antecede.transport.session import Session
 from antecede.wire.handshake import KEEPS, VERSION, Greeting
 
@@ -28,7 +28,7 @@ HELLO_NS: Final = 50_000_000
 
 HELLO_DOUBLINGS_MAX: Final = 5
 
-REPLACED_MOST: Final = 64
+REPLACED_MAX: Final = 64
 """Incarnations of a peer that are remembered because another has taken their place."""
 
 RESTARTS_AT_ONCE: Final = 16
@@ -55,7 +55,7 @@ class Candidate:
         greeting: Greeting,
         address: object,
         token_in: i64,
-        seal: Seal | None = None,
+        seal: SessionKeys | None = None,
     ) -> None:
         # With keys, of one that answered our hello: what was agreed on.
         self.seal: Final = seal
@@ -64,7 +64,7 @@ class Candidate:
         self.address: Final = address
         self.token_in: Final[i64] = token_in
 
-    def establish(self, seal: Seal | None, now_ns: i64) -> None:
+    def establish(self, seal: SessionKeys | None, now_ns: i64) -> None:
         """It is believed: the contact's session is with it, and datagrams can leave."""
         contact, greeting = self.contact, self.greeting
         session = contact.session
@@ -156,7 +156,7 @@ class Contact:
         self.targets: list[int] = [session.id]
         self.candidates: list[Candidate] = []
         # With keys: what it may seal its datagrams with, from the hellos that we answered.
-        self.offers: Final[list[Offer]] = []
+        self.offers: Final[list[OfferedKeys]] = []
         # When a hint that it does not know us was last followed.
         self.hinted_ns: i64 = -HINT_INTERVAL_NS
         # The token in our hellos (0: none of its own), and the incarnation that was promised it.
@@ -179,13 +179,13 @@ class Contact:
         self.recalled = False
         # Incarnations that are over: one of them that speaks again is a second node of that name.
         self.replaced: list[int] = []
-        self.restarts: Final = Allowance(RESTARTS_AT_ONCE, RESTART_NS)
+        self.restarts: Final = RateLimiter(RESTARTS_AT_ONCE, RESTART_NS)
 
     def begin(self, session: Session, incarnation: i64) -> None:
         """From now on the contact is this session, with this incarnation."""
         if self.session.incarnation != incarnation:
             self.replaced.append(self.session.incarnation)
-            del self.replaced[:-REPLACED_MOST]
+            del self.replaced[:-REPLACED_MAX]
         self.session = session
         self.targets = [session.id]
 
@@ -280,12 +280,12 @@ class Contact:
         self.refusal = reason
         return True
 
-    def offer(self, token: i64, seal: Seal) -> None:
+    def offer(self, token: i64, seal: SessionKeys) -> None:
         """Our welcome is on its way: it may use this, with that token."""
-        self.offers.append(Offer(token, seal))
-        del self.offers[:-OFFERS_MOST]
+        self.offers.append(OfferedKeys(token, seal))
+        del self.offers[:-OFFERS_MAX]
 
-    def withdraw_offers(self, guard: Guard) -> None:
+    def withdraw_offers(self, guard: HandshakeCrypto) -> None:
         """What was offered to a key that it does not have any more is not offered."""
         kept = [offer for offer in self.offers if guard.knows(self.name, offer.seal.peer_key)]
         self.offers[:] = kept

@@ -5,9 +5,9 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.membership.contact import LaterLife
-from antecede.membership.handshake_crypto import Letter
+from antecede.membership.handshake_crypto import HandshakeMessage
 from antecede.membership.identity import Identity
-from antecede.membership.refusals import Refusals
+from antecede.membership.refusals import RefusalReporter
 from antecede.transport.datagram_writer import Datagram
 from antecede.wire.handshake import OLDEST_VERSION, VERSION, Greeting, write_refusal
 
@@ -24,19 +24,19 @@ class Denials:
 
     __slots__ = ("_me", "_out", "_refused", "count")
 
-    def __init__(self, me: Identity, out: list[Datagram], refused: Refusals) -> None:
+    def __init__(self, me: Identity, out: list[Datagram], refused: RefusalReporter) -> None:
         self._me: Final = me
         self._out: Final = out
         self._refused: Final = refused
         self.count: i64 = 0
 
-    def deny(self, address: object, letter: Letter | None, reason: str) -> None:
+    def deny(self, address: object, letter: HandshakeMessage | None, reason: str) -> None:
         """Say no, with this reason."""
         self.count += 1
         data = write_refusal(self._me.name, reason)
         self._out.append(Datagram(address, data if letter is None else letter.answer(data)))
 
-    def deny_late(self, letter: Letter, address: object) -> None:
+    def deny_late(self, letter: HandshakeMessage, address: object) -> None:
         """Say no to a hello that was made before one that was answered, and when that was made.
 
         It was recorded, or a clock was set back. Only who made it can read the answer, and with
@@ -46,7 +46,7 @@ class Denials:
         self._out.append(Datagram(address, letter.answer_late(said)))
 
     def deny_order(
-        self, greeting: Greeting, address: object, letter: Letter | None, now_ns: i64
+        self, greeting: Greeting, address: object, letter: HandshakeMessage | None, now_ns: i64
     ) -> None:
         """Say no to somebody with another order, and report it."""
         ours = self._me.order
@@ -55,7 +55,7 @@ class Denials:
         self._refused.tell(greeting.name, address, reason, now_ns)
 
     def deny_unknown(
-        self, greeting: Greeting, address: object, letter: Letter | None, now_ns: i64
+        self, greeting: Greeting, address: object, letter: HandshakeMessage | None, now_ns: i64
     ) -> None:
         """Say no to somebody who is not a peer, and report it."""
         self.deny(address, letter, f"{greeting.name} is not one of {self._me.name}'s peers")
@@ -63,7 +63,7 @@ class Denials:
         self._refused.tell(greeting.name, address, reason, now_ns)
 
     def deny_namesake(
-        self, greeting: Greeting, address: object, letter: Letter | None, now_ns: i64
+        self, greeting: Greeting, address: object, letter: HandshakeMessage | None, now_ns: i64
     ) -> None:
         """Say no to somebody who has this node's own name, and report it."""
         self.deny(address, letter, f"{self._me.name} is this node's own name; {OWN_NAME}")
@@ -80,7 +80,7 @@ class Denials:
         self._refused.tell(name, address, reason, now_ns)
 
     def deny_replaced(
-        self, greeting: Greeting, address: object, letter: Letter | None, now_ns: i64
+        self, greeting: Greeting, address: object, letter: HandshakeMessage | None, now_ns: i64
     ) -> None:
         """Say no to an incarnation that another has come after.
 
@@ -94,7 +94,7 @@ class Denials:
             self._refused.tell(greeting.name, address, reason, now_ns)
 
     def deny_twin(
-        self, greeting: Greeting, address: object, letter: Letter | None, now_ns: i64
+        self, greeting: Greeting, address: object, letter: HandshakeMessage | None, now_ns: i64
     ) -> None:
         """Say no to a second process with the same journal, and report it."""
         said = f"{greeting.name} runs already, from another copy of this journal; {STOP_ONE}"

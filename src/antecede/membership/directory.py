@@ -19,12 +19,12 @@ from antecede.endpoint.newcomers import Newcomers
 from antecede.events import Refused, Report, Stranger, seen_at
 from antecede.membership.contact import Candidate, Contact, LaterLife
 from antecede.membership.denials import Denials
-from antecede.membership.fences import Fences
-from antecede.membership.ghosts import Ghosts
-from antecede.membership.handshake_crypto import Guard, Letter
+from antecede.membership.fences import Expulsions
+from antecede.membership.ghosts import ExpelledSpeakers
+from antecede.membership.handshake_crypto import Envelope, HandshakeCrypto, HandshakeMessage
 from antecede.membership.identity import Identity
-from antecede.membership.refusals import Refusals
-from antecede.membership.tokens import RecalledTokens, Tokens
+from antecede.membership.refusals import RefusalReporter
+from antecede.membership.tokens import DerivedTokens, TokenSource
 from antecede.transport.datagram_writer import Datagram
 from antecede.transport.peer_lifecycle import MET, STAYING
 from antecede.transport.session import ME, Session
@@ -46,7 +46,7 @@ from antecede.wire.handshake import (
     write_greeting,
     write_unknown,
 )
-from antecede.wire.varint import Reader
+from antecede.wire.varint import WireReader
 
 SEEK_NS: Final = 100_000_000
 """A peer that was expelled will hardly be back sooner."""
@@ -54,10 +54,10 @@ SEEK_NS: Final = 100_000_000
 PEERS_LIMIT: Final = 1 << 14
 """Peers of one node; strangers that were let in and have left make room."""
 
-CANDIDATES_MOST: Final = 4
+CANDIDATES_MAX: Final = 4
 """Incarnations of a peer that may have to show that they are there; the oldest gives way."""
 
-STRANGERS_MOST: Final = 64
+STRANGERS_MAX: Final = 64
 """Strangers that were let in and have still to show that they are there."""
 
 UNKNOWN_INTERVAL_NS: Final = 10_000_000
@@ -101,12 +101,12 @@ class Directory:
     def __init__(
         self,
         me: Identity,
-        tokens: Tokens,
+        tokens: TokenSource,
         out: list[Datagram],
         reports: list[Report],
-        fences: Fences,
+        fences: Expulsions,
         open_to_strangers: bool,
-        guard: Guard | None,
+        guard: HandshakeCrypto | None,
         meet_within_ns: i64,
     ) -> None:
         self._guard: Final = guard
@@ -120,9 +120,9 @@ class Directory:
         # Strangers that were let in and have not been met, in the order in which they came.
         self._unmet_strangers: dict[str, None] = {}
         self.by_name: Final[dict[str, Contact]] = {}
-        self._refused: Final = Refusals(reports, self.by_name)
+        self._refused: Final = RefusalReporter(reports, self.by_name)
         self.denials: Final = Denials(me, out, self._refused)
-        self._let_in: Final = Refusals(reports, self.by_name)
+        self._let_in: Final = RefusalReporter(reports, self.by_name)
         # The sessions that pass datagrams, by the token in those to us, and to the peer.
         self.by_token: dict[int, Session] = {}
         self._by_peer_token: dict[int, Session] = {}
@@ -135,8 +135,8 @@ class Directory:
         self._later: LaterLife | None = None
         self.has_met = False
         self.stale: i64 = 0
-        self._recalled: Final = RecalledTokens(tokens)
-        self.ghosts: Final = Ghosts(me, fences, self._recalled, out)
+        self._recalled: Final = DerivedTokens(tokens)
+        self.ghosts: Final = ExpelledSpeakers(me, fences, self._recalled, out)
         self._unknown_at_ns: i64 = 0
         self._foreign_at_ns: i64 = 0
 
@@ -159,11 +159,11 @@ class Directory:
 
         They have said hello, and nothing that shows that they are where they say: anybody can.
         """
-        if len(self._unmet_strangers) < STRANGERS_MOST:
+        if len(self._unmet_strangers) < STRANGERS_MAX:
             return []
         unmet = [name for name in self._unmet_strangers if not self.by_name[name].session.met]
         self._unmet_strangers = dict.fromkeys(unmet)
-        return unmet[: len(unmet) + 1 - STRANGERS_MOST] if len(unmet) >= STRANGERS_MOST else []
+        return unmet[: len(unmet) + 1 - STRANGERS_MAX] if len(unmet) >= STRANGERS_MAX else []
 
     def announces(self, name: str, now_ns: i64) -> bool:
         """Whether that a stranger was let in is told: anybody can make names up."""
@@ -275,7 +275,7 @@ class Directory:
 
     # What comes.
 
-    def opened(self, address: object, data: bytes, now_ns: i64) -> Letter | None:
+    def opened(self, address: object, data: bytes, now_ns: i64) -> Envelope:
         """What is in the envelope of a greeting; None if that is of no interest any more.
 
         `RemoteError` if it has an envelope and we have no keys, or the other way round.
@@ -328,7 +328,7 @@ class Directory:
                 self._refused.tell(contact.name, address, reason, now_ns)
 
     def receive(
-        self, kind: i64, address: object, reader: Reader, letter: Letter | None, now_ns: i64
+        self, kind: i64, address: object, reader: WireReader, letter: Envelope, now_ns: i64
     ) -> Candidate | None:
         """Take in a hello or a welcome; who it proves to be there, if that is news."""
         oldest, newest = read_versions(reader)
@@ -359,7 +359,7 @@ class Directory:
         return None
 
     def receive_refusal(
-        self, address: object, reader: Reader, letter: Letter | None, now_ns: i64
+        self, address: object, reader: WireReader, letter: Envelope, now_ns: i64
     ) -> None:
         """Somebody will not talk to us: worth reporting, once."""
         name, reason, stamp = read_refusal(reader)
@@ -375,7 +375,7 @@ class Directory:
                 Refused(name=contact.name, address=seen_at(address), reason=reason)
             )
 
-    def receive_unknown(self, reader: Reader, now_ns: i64) -> Session | None:
+    def receive_unknown(self, reader: WireReader, now_ns: i64) -> Session | None:
         """A peer does not know us any more: greet it, to learn whether it has restarted.
 
         If it has, what it will send must not be mistaken for what was sent before: the hello has a
@@ -498,7 +498,9 @@ class Directory:
 
     # Greetings, inside.
 
-    def _was_answered(self, letter: Letter, name: str, address: object, now_ns: i64) -> bool:
+    def _was_answered(
+        self, letter: HandshakeMessage, name: str, address: object, now_ns: i64
+    ) -> bool:
         """Whether this very hello had an answer, and gets the same again, or a later one had."""
         before = letter.former_answer()
         if before:
@@ -522,9 +524,7 @@ class Directory:
             self._say_hello(contact, now_ns)
         return True
 
-    def _on_hello(
-        self, greeting: Greeting, address: object, letter: Letter | None, now_ns: i64
-    ) -> None:
+    def _on_hello(self, greeting: Greeting, address: object, letter: Envelope, now_ns: i64) -> None:
         """Somebody greets: answer, or refuse with the reason."""
         contact = self.by_name.get(greeting.name)
         denials = self.denials
@@ -544,7 +544,7 @@ class Directory:
             self._welcome(contact, greeting, address, letter, now_ns)
 
     def _on_ghost(
-        self, kind: i64, greeting: Greeting, address: object, letter: Letter | None, now_ns: i64
+        self, kind: i64, greeting: Greeting, address: object, letter: Envelope, now_ns: i64
     ) -> None:
         """Somebody who is expelled greets, met or not; it may live, and not know it yet."""
         if kind == HELLO:
@@ -559,7 +559,7 @@ class Directory:
             contact.greet_with(self._tokens.fresh(), 0)
 
     def _on_welcome(
-        self, greeting: Greeting, address: object, letter: Letter | None, now_ns: i64
+        self, greeting: Greeting, address: object, letter: Envelope, now_ns: i64
     ) -> Candidate | None:
         """An answer to a hello; who it proves to be there, if that is news."""
         contact = self.by_name.get(greeting.name)
@@ -592,7 +592,7 @@ class Directory:
         contact: Contact,
         greeting: Greeting,
         address: object,
-        letter: Letter | None,
+        letter: Envelope,
         now_ns: i64,
     ) -> None:
         session = contact.session
@@ -690,7 +690,7 @@ class Directory:
         candidate = Candidate(contact, greeting, address, token)
         contact.candidates.append(candidate)
         self._candidates[token] = candidate
-        if len(contact.candidates) > CANDIDATES_MOST:
+        if len(contact.candidates) > CANDIDATES_MAX:
             self._candidates.pop(contact.candidates.pop(0).token_in, None)
         return token
 

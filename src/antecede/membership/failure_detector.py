@@ -12,7 +12,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.process import NEVER_NS, NodeProcess
-from antecede.endpoint.protocol_driver import CoreDriver
+from antecede.endpoint.protocol_driver import ProtocolDriver
 from antecede.membership.contact import HELLO_NS, Contact
 from antecede.membership.directory import Directory
 from antecede.transport.peer_lifecycle import MET, RESUMING
@@ -105,7 +105,7 @@ class FailureDetector:
         "undecided",
     )
 
-    def __init__(self, directory: Directory, core: CoreDriver) -> None:
+    def __init__(self, directory: Directory, core: ProtocolDriver) -> None:
         self._directory: Final = directory
         self._core: Final = core
         self._process: Final[NodeProcess] = core.process

@@ -11,12 +11,12 @@ from mypy_extensions import i64
 
 from antecede.core.errors import RemoteError
 from antecede.core.fence import EXPELLED_LIMIT
-from antecede.core.packets import Noted, Notice
-from antecede.durability.node_state import Kept
-from antecede.endpoint.protocol_driver import CoreDriver
+from antecede.core.packets import ExpulsionAck, ExpulsionNotice
+from antecede.durability.node_state import DurableNodeState
+from antecede.endpoint.protocol_driver import ProtocolDriver
 from antecede.events import NodeFenced
 from antecede.transport.session import ME, Session
-from antecede.wire.expulsions import Tombstone
+from antecede.wire.expulsions import ExpulsionRecord
 
 RESTARTED: Final = "restarted"
 """Why the former incarnation of a peer that came back is expelled."""
@@ -28,13 +28,13 @@ REMOVED: Final = "removed"
 LEFT_OWING: Final = "it has left, and owes permits"
 """Why one that has stopped is expelled: others would wait for it for ever."""
 
-HEARSAY_MOST: Final = 1 << 14
+HEARSAY_MAX: Final = 1 << 14
 """Incarnations that were never heard of, and that one peer may say are expelled: each is kept. As
 many as the peers of a node, so that who has lost them all can tell whoever comes after them."""
 
 
 @final
-class Fences:
+class Expulsions:
     """The expelled incarnations that one node knows of."""
 
     __slots__ = (
@@ -46,15 +46,15 @@ class Fences:
         self,
         name: str,
         incarnation: i64,
-        core: CoreDriver,
-        kept: Kept | None = None,
+        core: ProtocolDriver,
+        kept: DurableNodeState | None = None,
     ) -> None:
         self._name: Final = name
         self._incarnation: i64 = incarnation
         self._core: Final = core
         # What is told of each, by its id in the core; and the ids, by what is told: the name and
         # the incarnation, which also stands for ids of incarnations before it.
-        self._stones: Final[dict[int, Tombstone]] = {}
+        self._stones: Final[dict[int, ExpulsionRecord]] = {}
         self._ids: Final[dict[str, dict[int, list[int]]]] = {}
         # The newest expelled incarnation of each name.
         self._newest: Final[dict[str, int]] = {}
@@ -78,7 +78,7 @@ class Fences:
         newest = self._newest.get(name)
         return newest is not None and incarnation <= newest
 
-    def is_me(self, stone: Tombstone) -> bool:
+    def is_me(self, stone: ExpulsionRecord) -> bool:
         """Whether this very node is meant; an earlier life of it is just another incarnation."""
         return stone.name == self._name and stone.incarnation == self._incarnation
 
@@ -100,7 +100,7 @@ class Fences:
         newest = None if expelled is None else expelled.get(self._newest.get(name, 0))
         return ME if newest is None else newest[0]
 
-    def stone(self, process: int) -> Tombstone | None:
+    def stone(self, process: int) -> ExpulsionRecord | None:
         """What is known of an expelled process."""
         return self._stones.get(process)
 
@@ -111,7 +111,7 @@ class Fences:
             return NodeFenced(name=self._name, by="?", reason="", told_by=told_by)
         return NodeFenced(name=self._name, by=stone.by, reason=stone.reason, told_by=told_by)
 
-    def stone_for(self, session: Session) -> Tombstone | None:
+    def stone_for(self, session: Session) -> ExpulsionRecord | None:
         """What an expelled one is to be told of itself.
 
         The newest stone of a name stands for all before it, but each knows only its own number.
@@ -119,11 +119,11 @@ class Fences:
         found = self._stones.get(session.id)
         if found is None:
             return None
-        return Tombstone(found.name, session.incarnation, found.by, found.reason)
+        return ExpulsionRecord(found.name, session.incarnation, found.by, found.reason)
 
-    def stones(self, processes: list[int]) -> list[Tombstone]:
+    def stones(self, processes: list[int]) -> list[ExpulsionRecord]:
         """What is to be told of these: of each name the newest, which stands for all before it."""
-        newest: dict[str, Tombstone] = {}
+        newest: dict[str, ExpulsionRecord] = {}
         for process in processes:
             stone = self._stones[process]
             known = newest.get(stone.name)
@@ -131,17 +131,17 @@ class Fences:
                 newest[stone.name] = stone
         return list(newest.values())
 
-    def others(self, processes: list[int], stones: list[Tombstone]) -> list[int]:
+    def others(self, processes: list[int], stones: list[ExpulsionRecord]) -> list[int]:
         """Those of these processes for whom none of the stones stands: another name has theirs."""
         names = {stone.name: True for stone in stones}
         return [process for process in processes if self._stones[process].name not in names]
 
-    def expel(self, session: Session, stone: Tombstone, now_ns: i64) -> None:
+    def expel(self, session: Session, stone: ExpulsionRecord, now_ns: i64) -> None:
         """This node decides to go on without a peer."""
         self._remember(session.id, stone)
         self._core.expel(session, now_ns)
 
-    def read_notices(self, session: Session, stones: list[Tombstone], now_ns: i64) -> None:
+    def read_notices(self, session: Session, stones: list[ExpulsionRecord], now_ns: i64) -> None:
         """A peer says who is expelled: nothing else of its datagram counts before that."""
         self._count_hearsay(session, stones)
         processes: list[int] = []
@@ -151,9 +151,9 @@ class Fences:
                 self._remember(process, stone)
         # Who tells of them need not be told: its own word may be the only one that comes.
         session.noted(processes)
-        self._core.hear_news(session, Notice(processes, None), now_ns)
+        self._core.hear_news(session, ExpulsionNotice(processes, None), now_ns)
 
-    def read_noted(self, session: Session, stones: list[Tombstone], now_ns: i64) -> None:
+    def read_noted(self, session: Session, stones: list[ExpulsionRecord], now_ns: i64) -> None:
         """A peer has taken note of these."""
         known: list[int] = []
         for stone in stones:
@@ -161,9 +161,9 @@ class Fences:
                 if incarnation <= stone.incarnation:
                     known += processes
         session.noted(known)
-        self._core.hear_news(session, Noted(known), now_ns)
+        self._core.hear_news(session, ExpulsionAck(known), now_ns)
 
-    def _count_hearsay(self, session: Session, stones: list[Tombstone]) -> None:
+    def _count_hearsay(self, session: Session, stones: list[ExpulsionRecord]) -> None:
         """`RemoteError` if a peer tells of more that nobody here has heard of than may be true."""
         strange = 0
         for stone in stones:
@@ -171,28 +171,28 @@ class Fences:
                 strange += 1
         if strange > 0:
             strange += self._hearsay.get(session.name, 0)
-            if strange > HEARSAY_MOST:
+            if strange > HEARSAY_MAX:
                 raise RemoteError(f"news of {strange} that nobody has heard of")
             self._hearsay[session.name] = strange
 
-    def _remember(self, process: i64, stone: Tombstone) -> None:
+    def _remember(self, process: i64, stone: ExpulsionRecord) -> None:
         if process not in self._stones:
             self._put(process, stone)
             if self._kept is not None:
                 self._kept.expelled(process, stone)
         self._note_newest(process, stone)
 
-    def _put(self, process: i64, stone: Tombstone) -> None:
+    def _put(self, process: i64, stone: ExpulsionRecord) -> None:
         self._stones[process] = stone
         # The first is that incarnation; it stands for those that follow.
         expelled = self._ids.setdefault(stone.name, {})
         expelled.setdefault(int(stone.incarnation), []).append(int(process))
 
-    def _note_newest(self, process: i64, stone: Tombstone) -> None:
+    def _note_newest(self, process: i64, stone: ExpulsionRecord) -> None:
         if process != ME and stone.incarnation > self._newest.get(stone.name, 0):
             self._newest[stone.name] = stone.incarnation
 
-    def _ids_up_to(self, stone: Tombstone) -> list[int]:
+    def _ids_up_to(self, stone: ExpulsionRecord) -> list[int]:
         """The core's ids of an incarnation, and of those before it that are talked to."""
         ids = [int(self._id_of(stone))]
         for session in self._core.sessions_of(stone.name):
@@ -200,12 +200,12 @@ class Fences:
                 ids.append(int(session.id))
         return ids
 
-    def _id_of(self, stone: Tombstone) -> i64:
+    def _id_of(self, stone: ExpulsionRecord) -> i64:
         """The core's id of an incarnation; a new one if it was never heard of."""
         known = self._known_id(stone)
         return self._core.new_id() if known < 0 else known
 
-    def _known_id(self, stone: Tombstone) -> i64:
+    def _known_id(self, stone: ExpulsionRecord) -> i64:
         """The core's id of an incarnation; -1 if it was never heard of."""
         if self.is_me(stone):
             return ME

@@ -9,20 +9,20 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from antecede.membership.fences import Fences
-from antecede.membership.handshake_crypto import Letter
+from antecede.membership.fences import Expulsions
+from antecede.membership.handshake_crypto import HandshakeMessage
 from antecede.membership.identity import Identity
-from antecede.membership.tokens import RecalledTokens
+from antecede.membership.tokens import DerivedTokens
 from antecede.transport.datagram_writer import Datagram
 from antecede.transport.session import ME, Session
 from antecede.wire.handshake import FORMER_IS_OVER, GREETING_SIZE, WELCOME, Greeting, write_greeting
 
-GHOSTS_MOST: Final = 1024
+GHOSTS_MAX: Final = 1024
 """Expelled incarnations that are told so if they speak; the oldest gives way."""
 
 
 @final
-class Ghosts:
+class ExpelledSpeakers:
     """The expelled incarnations that one node may hear from."""
 
     __slots__ = (
@@ -37,7 +37,7 @@ class Ghosts:
     )
 
     def __init__(
-        self, me: Identity, fences: Fences, recalled: RecalledTokens, out: list[Datagram]
+        self, me: Identity, fences: Expulsions, recalled: DerivedTokens, out: list[Datagram]
     ) -> None:
         self._me: Final = me
         self._fences: Final = fences
@@ -56,7 +56,7 @@ class Ghosts:
         if session.token_in == 0:
             return
         self.by_token[session.token_in] = session
-        if len(self.by_token) > GHOSTS_MOST:
+        if len(self.by_token) > GHOSTS_MAX:
             del self.by_token[next(iter(self.by_token))]
 
     def welcome(
@@ -64,7 +64,7 @@ class Ghosts:
         greeting: Greeting,
         newest: i64,
         address: object,
-        letter: Letter | None,
+        letter: HandshakeMessage | None,
         now_ns: i64,
     ) -> None:
         """Answer the hello of one who does not know yet that it is expelled.
@@ -94,7 +94,7 @@ class Ghosts:
         self.to_tell.append((session, GREETING_SIZE - len(data)))
 
     def has_answered(
-        self, greeting: Greeting, address: object, letter: Letter | None, now_ns: i64
+        self, greeting: Greeting, address: object, letter: HandshakeMessage | None, now_ns: i64
     ) -> None:
         """One that is expelled has answered a hello of ours: it is there, and is to be told.
 
@@ -106,7 +106,7 @@ class Ghosts:
                 session.seal = letter.seal(now_ns)
             self.by_token.pop(self._answered.get(greeting.name, 0), None)
             self._answered[greeting.name] = greeting.echo
-            if len(self._answered) > GHOSTS_MOST:
+            if len(self._answered) > GHOSTS_MAX:
                 del self._answered[next(iter(self._answered))]
             self.add(session)
             self.to_tell.append((session, GREETING_SIZE))
@@ -117,7 +117,7 @@ class Ghosts:
             return False
         self.split.pop(name, None)
         self.split[name] = incarnation
-        if len(self.split) > GHOSTS_MOST:
+        if len(self.split) > GHOSTS_MAX:
             del self.split[next(iter(self.split))]
         return True
 

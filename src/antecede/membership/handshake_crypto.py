@@ -1,27 +1,28 @@
 """What keeps strangers out, as an interface: envelopes for greetings, seals for datagrams.
 
-Nothing here knows ciphers. With a `Guard`, hellos and welcomes travel in envelopes that only
-the one they are for can open, and that prove who wrote them; what an answered hello agrees on is a
-`Seal`, and every datagram of the session is sealed. Without a guard nothing of this happens.
+Nothing here knows ciphers. With a `HandshakeCrypto`, hellos and welcomes travel in envelopes that
+only the one they are for can open, and that prove who wrote them; what an answered hello agrees on
+is a `SessionKeys`, and every datagram of the session is sealed. Without a guard nothing of this
+happens.
 """
 
 from abc import abstractmethod
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.errors import RemoteError
-from antecede.transport.seals import Seal
+from antecede.transport.seals import SessionKeys
 from antecede.transport.session import Session
 from antecede.wire.frames import NO_KEY, NUMBER_AT
-from antecede.wire.varint import Reader
+from antecede.wire.varint import WireReader
 
-OFFERS_MOST: Final = 4
+OFFERS_MAX: Final = 4
 """Seals offered to one peer that it may still use; the oldest gives way."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Letter:
+class HandshakeMessage:
     """A greeting out of its envelope. Nothing has been remembered of it yet."""
 
     @abstractmethod
@@ -57,12 +58,12 @@ class Letter:
         """An answer to this hello, in its envelope; from now on it is remembered."""
 
     @abstractmethod
-    def seal(self, now_ns: int) -> Seal:
+    def seal(self, now_ns: int) -> SessionKeys:
         """What is agreed on; of a hello, once it is answered."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Guard:
+class HandshakeCrypto:
     """The keys of one node, and of its peers."""
 
     @abstractmethod
@@ -92,7 +93,7 @@ class Guard:
         """Such an answer to a hello of ours has come: whom to greet again at once, or nobody."""
 
     @abstractmethod
-    def open(self, envelope: bytes) -> Letter | None:
+    def open(self, envelope: bytes) -> HandshakeMessage | None:
         """What is inside; `RemoteError` if it is not for us, or not from whom it must be.
 
         None if it answers no hello that still waits for an answer.
@@ -112,12 +113,12 @@ class Guard:
 
 
 @final
-class Offer:
+class OfferedKeys:
     """A seal that a peer may use: it goes with the token that it was given."""
 
     __slots__ = ("seal", "token")
 
-    def __init__(self, token: i64, seal: Seal) -> None:
+    def __init__(self, token: i64, seal: SessionKeys) -> None:
         self.token: Final[i64] = token
         self.seal: Final = seal
 
@@ -132,16 +133,16 @@ class SealedDatagram:
     def __init__(self, data: bytes) -> None:
         if data[1] == NO_KEY:
             raise RemoteError("a datagram without a seal, where keys are required")
-        reader = Reader(data, NUMBER_AT)
+        reader = WireReader(data, NUMBER_AT)
         self.number: Final[i64] = reader.positive()
         self._body_at: Final[i64] = reader.position()
         self._data: Final = data
 
-    def opened_with(self, seal: Seal) -> bytes:
+    def opened_with(self, seal: SessionKeys) -> bytes:
         """The body; `RemoteError` if this is not its seal."""
         return seal.opened(self._data, self._body_at, self.number)
 
-    def opened_in(self, session: Session, offers: list[Offer], token: i64) -> bytes:
+    def opened_in(self, session: Session, offers: list[OfferedKeys], token: i64) -> bytes:
         """The body of a datagram of this session, sealed with what either side had offered."""
         assert session.seal is not None, "with a guard every session has one"
         try:
@@ -157,7 +158,9 @@ class SealedDatagram:
             session.receiving_seal = offer.seal
             return body
 
-    def opened_with_one_of(self, offers: list[Offer], token: i64) -> tuple[bytes, Offer] | None:
+    def opened_with_one_of(
+        self, offers: list[OfferedKeys], token: i64
+    ) -> tuple[bytes, OfferedKeys] | None:
         """The body and whose seal it was, of the offers that go with a token."""
         for offer in offers:
             if offer.token == token:
@@ -166,3 +169,7 @@ class SealedDatagram:
                 except RemoteError:
                     continue
         return None
+
+
+Envelope: TypeAlias = HandshakeMessage | None
+"""What a greeting came in; None where there is no key."""

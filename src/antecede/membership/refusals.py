@@ -10,15 +10,15 @@ from mypy_extensions import i64
 from antecede.events import Refused, Report, seen_at
 from antecede.membership.contact import Contact
 
-REFUSED_MOST: Final = 1000
+REFUSED_MAX: Final = 1000
 REFUSED_NS: Final = 60_000_000_000
-REASONS_MOST: Final = 8
+REASONS_MAX: Final = 8
 """Names that are remembered because they were refused, for how long at least if there are more, and
 reasons of one name. More are not reported in that time, only counted."""
 
 
 @final
-class Refusals:
+class RefusalReporter:
     """What has been told of those who are refused, which go on saying hello."""
 
     __slots__ = ("_contacts", "_reasons", "_reports", "_until_ns")
@@ -45,15 +45,15 @@ class Refusals:
         """Whether to tell this of somebody; from now on it is known."""
         reasons = self._reasons.get(name)
         if reasons is None:
-            if len(self._reasons) >= REFUSED_MOST and now_ns >= self._until_ns:
+            if len(self._reasons) >= REFUSED_MAX and now_ns >= self._until_ns:
                 self._reasons.clear()
-            if len(self._reasons) >= REFUSED_MOST:
+            if len(self._reasons) >= REFUSED_MAX:
                 return False
             if not self._reasons:
                 self._until_ns = now_ns + REFUSED_NS
             reasons = []
             self._reasons[name] = reasons
-        if reason in reasons or len(reasons) >= REASONS_MOST:
+        if reason in reasons or len(reasons) >= REASONS_MAX:
             return False
         reasons.append(reason)
         return True

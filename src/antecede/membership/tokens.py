@@ -8,7 +8,7 @@ from mypy_extensions import i64, mypyc_attr
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Tokens:
+class TokenSource:
     """Where numbers come from that nobody else can guess."""
 
     @abstractmethod
@@ -29,7 +29,7 @@ class Tokens:
 
 
 @final
-class RecalledTokens:
+class DerivedTokens:
     """Tokens that need not be remembered: they follow from whom they are for, and a secret.
 
     So an incarnation that had to give way to made-up ones is known again by its token.
@@ -37,7 +37,7 @@ class RecalledTokens:
 
     __slots__ = ("_secret", "_tokens")
 
-    def __init__(self, tokens: Tokens) -> None:
+    def __init__(self, tokens: TokenSource) -> None:
         self._tokens: Final = tokens
         # Made when it is first needed.
         self._secret = b""

@@ -11,9 +11,9 @@ from mypy_extensions import i64
 
 from antecede.core.process import NEVER_NS
 from antecede.membership.contact import Contact
-from antecede.transport.parts import Assembly
+from antecede.transport.parts import PayloadAssembler
 
-PAYLOADS_MOST: Final = 8
+PAYLOADS_MAX: Final = 8
 """Unfinished payloads of strangers, of the largest size, that are kept at least."""
 
 LOOKS_PER_PAYLOAD: Final = 2
@@ -29,13 +29,13 @@ class Unfinished:
     __slots__ = ("_come", "_look_at", "_most", "_step")
 
     def __init__(self, payload_limit: i64, open_to_strangers: bool) -> None:
-        self._most: Final[i64] = PAYLOADS_MOST * payload_limit
+        self._most: Final[i64] = PAYLOADS_MAX * payload_limit
         self._step: Final[i64] = 1 + payload_limit // LOOKS_PER_PAYLOAD
         # Bytes of parts that have ever come, and at how many of them to look at what they take.
         self._come: i64 = 0
         self._look_at: i64 = self._most if open_to_strangers else NEVER_NS
 
-    def grew(self, assembly: Assembly, size: i64) -> None:
+    def grew(self, assembly: PayloadAssembler, size: i64) -> None:
         """A part has come, and its payload goes on."""
         self._come += size
         assembly.grown_at = self._come

@@ -145,7 +145,7 @@ class Faults:
 
 
 @final
-class Channel:
+class LinkState:
     """What the network remembers of one ordered pair."""
 
     __slots__ = ("last_arrival_ns", "last_sequence")
@@ -192,7 +192,7 @@ class FaultyNetwork:
         self._remembers: Final = faults.fifo or faults.loss > 0 or not faults.lossless
         # Nothing can happen to a packet but its latency.
         self._calm: Final = not (self._disturbs or self._remembers or self._slow or self._jumps)
-        self._channels: Final[dict[int, Channel]] = {}
+        self._channels: Final[dict[int, LinkState]] = {}
         # When the copies of the last routed packet arrive; -1: there is no such copy.
         self.first_ns: i64 = -1
         self.second_ns: i64 = -1
@@ -211,7 +211,7 @@ class FaultyNetwork:
             self.first_ns = now_ns + self._latency.draw(source, target, self._chance)
             return
         faults = self._faults
-        channel: Channel | None = None
+        channel: LinkState | None = None
         if self._remembers:
             channel = self._channel(source, target)
             if 0 < sequence <= channel.last_sequence:
@@ -284,7 +284,7 @@ class FaultyNetwork:
         while self._chance.happens(self._loss):
             self.first_ns += patience_ns
 
-    def _line_up(self, channel: Channel) -> None:
+    def _line_up(self, channel: LinkState) -> None:
         """On a FIFO network nothing overtakes."""
         if self.first_ns >= 0:
             if self.first_ns < channel.last_arrival_ns:
@@ -295,10 +295,10 @@ class FaultyNetwork:
                 self.second_ns = channel.last_arrival_ns
             channel.last_arrival_ns = self.second_ns
 
-    def _channel(self, source: i64, target: i64) -> Channel:
+    def _channel(self, source: i64, target: i64) -> LinkState:
         key = (source << 31) | target
         channel = self._channels.get(key)
         if channel is None:
-            channel = Channel()
+            channel = LinkState()
             self._channels[key] = channel
         return channel

@@ -22,7 +22,7 @@ STANDSTILL_SECONDS: Final = 1.0
 """So long nothing may move, with all buffers full, before it is called a deadlock."""
 
 
-class Room:
+class Backpressure:
     """The room of one node."""
 
     def __init__(

@@ -49,7 +49,7 @@ from antecede.runtime.listeners import Listener
 from antecede.runtime.node import Node
 from antecede.runtime.observe.explain import Explanation
 from antecede.runtime.observe.stats import Health, Stats
-from antecede.runtime.opening import Config, Opening, given_settings
+from antecede.runtime.opening import Config, NodeOpening, given_settings
 from antecede.runtime.targets import Payload, payload_bytes
 
 T = TypeVar("T")
@@ -60,7 +60,7 @@ class LoopEnded(LocalError):  # noqa: N818 - reads as what it is
     """There is no loop any more that could perform the call."""
 
 
-class Request:
+class PendingCall:
     """A call that waits to be performed in the loop."""
 
     def __init__(self, work: Work[Any]) -> None:
@@ -68,12 +68,12 @@ class Request:
         self.result: Final[Future[Any]] = Future()
 
 
-class Seat:
+class CallerTask:
     """The task that performs the calls of one thread; to be used in the loop."""
 
     def __init__(self) -> None:
-        self._requests: asyncio.Queue[Request | None] = asyncio.Queue()
-        self._current: Request | None = None
+        self._requests: asyncio.Queue[PendingCall | None] = asyncio.Queue()
+        self._current: PendingCall | None = None
         self._ending = False
         self._task = asyncio.get_running_loop().create_task(self._serve())
 
@@ -82,14 +82,14 @@ class Seat:
         """Whether its thread has gone, and it performs nothing more."""
         return self._task.done()
 
-    def ask(self, request: Request | None) -> None:
+    def ask(self, request: PendingCall | None) -> None:
         """Perform this call after those before; None: no more calls will come."""
         if self._ending and request is not None:
             request.result.set_exception(LoopEnded())
         else:
             self._requests.put_nowait(request)
 
-    def withdraw(self, request: Request) -> None:
+    def withdraw(self, request: PendingCall) -> None:
         """Nobody waits for this call any more."""
         request.result.cancel()
         if self._current is request:
@@ -113,7 +113,7 @@ class Seat:
                 await self._perform(request)
                 self._current = None
 
-    async def _perform(self, request: Request) -> None:
+    async def _perform(self, request: PendingCall) -> None:
         try:
             request.result.set_result(await request.work())
         except asyncio.CancelledError:
@@ -126,22 +126,22 @@ class Seat:
             request.result.set_exception(error)
 
 
-class Caller:
+class ThreadCaller:
     """A thread that calls; it has a seat from its first call on, as long as it lives."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop: Final = loop
-        self._seat: Seat | None = None
+        self._seat: CallerTask | None = None
 
-    def ask(self, request: Request, seats: list[Seat]) -> None:
+    def ask(self, request: PendingCall, seats: list[CallerTask]) -> None:
         """Have this call performed; in the loop."""
         if self._seat is None:
-            self._seat = Seat()
+            self._seat = CallerTask()
             seats[:] = [seat for seat in seats if not seat.is_empty]
             seats.append(self._seat)
         self._seat.ask(request)
 
-    def withdraw(self, request: Request) -> None:
+    def withdraw(self, request: PendingCall) -> None:
         """Nobody waits for this call any more; in the loop."""
         if self._seat is not None:
             self._seat.withdraw(request)
@@ -159,7 +159,7 @@ class LoopThread:
         self._name: Final = node
         self._pid: Final = os.getpid()
         self._loop: Final = asyncio.new_event_loop()
-        self._seats: Final[list[Seat]] = []
+        self._seats: Final[list[CallerTask]] = []
         self._own: Final = threading.local()
         # No call slips in behind the end: it would never be performed.
         self._gate: Final = threading.Lock()
@@ -180,7 +180,7 @@ class LoopThread:
         if os.getpid() != self._pid:
             raise WrongProcess(self._name)  # There is no thread that would answer.
         caller = self._caller()
-        request = Request(work)
+        request = PendingCall(work)
         self._schedule(caller.ask, request, self._seats)
         try:
             return cast(T, request.result.result())
@@ -215,10 +215,10 @@ class LoopThread:
                 raise LoopEnded
             self._loop.call_soon_threadsafe(callback, *arguments)
 
-    def _caller(self) -> Caller:
-        caller: Caller | None = getattr(self._own, "caller", None)
+    def _caller(self) -> ThreadCaller:
+        caller: ThreadCaller | None = getattr(self._own, "caller", None)
         if caller is None:
-            caller = self._own.caller = Caller(self._loop)
+            caller = self._own.caller = ThreadCaller(self._loop)
         return caller
 
     async def _end_seats(self) -> None:
@@ -226,7 +226,7 @@ class LoopThread:
             await seat.end()
 
 
-EVENTS_MOST: Final = 10_000
+EVENTS_MAX: Final = 10_000
 """Events that wait for a slow listener; beyond that those that strangers can cause are left out."""
 
 log = logging.getLogger(__name__)
@@ -251,7 +251,7 @@ def open_node(
     return BlockingNode(gather_settings(keywords, config=config), on_event)
 
 
-class Announcer:
+class ListenerThread:
     """Calls listeners in a thread of its own, one event after the other."""
 
     def __init__(self, name: str) -> None:
@@ -268,7 +268,7 @@ class Announcer:
 
         def pass_on(report: Report) -> None:
             # Strangers can cause some of them, and a listener may be slow.
-            if isinstance(report, Refused | Stranger) and self._events.qsize() >= EVENTS_MOST:
+            if isinstance(report, Refused | Stranger) and self._events.qsize() >= EVENTS_MAX:
                 return
             self._events.put((listener, report))
 
@@ -293,11 +293,11 @@ class BlockingNode:
     """A node that any thread can use."""
 
     def __init__(self, settings: Settings, on_event: Listener | None = None) -> None:
-        self._announcer: Final = Announcer(settings.name)
+        self._announcer: Final = ListenerThread(settings.name)
         told = None if on_event is None else self._announcer.telling(on_event)
         self._loop: Final = LoopThread("antecede-node", settings.name)
         try:
-            self._node: Final = self._loop.call(lambda: opened(Opening(settings, told)))
+            self._node: Final = self._loop.call(lambda: opened(NodeOpening(settings, told)))
         except BaseException:
             self._loop.stop()
             self._announcer.stop()
@@ -637,6 +637,6 @@ class BlockingJournal:
         self._node._call(lambda node: node.journal.sync())
 
 
-async def opened(opening: Opening) -> Node:
+async def opened(opening: NodeOpening) -> Node:
     """The node of this opening."""
     return await opening

@@ -11,7 +11,7 @@ import logging
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from antecede.durability.unconfirmed import Handling, InboundMessage
+from antecede.durability.unconfirmed import InboundMessage, UnconfirmedDeliveries
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,9 @@ class InHand:
 class Confirming:
     """What is in hand at one node."""
 
-    def __init__(self, name: str, handling: Handling, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, name: str, handling: UnconfirmedDeliveries, loop: asyncio.AbstractEventLoop
+    ) -> None:
         self._name: Final = name
         self.handling: Final = handling
         self._loop: Final = loop

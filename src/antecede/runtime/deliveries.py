@@ -14,8 +14,8 @@ from contextlib import suppress
 from typing import Final, Self, TypeAlias
 
 from antecede.core.errors import LocalError
-from antecede.durability.node_state import Kept
-from antecede.durability.unconfirmed import Handling, InboundMessage
+from antecede.durability.node_state import DurableNodeState
+from antecede.durability.unconfirmed import InboundMessage, UnconfirmedDeliveries
 from antecede.endpoint.endpoint import Endpoint
 from antecede.runtime.callbacks import EXITS, is_ending
 from antecede.runtime.confirming import Confirming, InHand
@@ -48,7 +48,7 @@ class Deliveries:
         name: str,
         endpoint: Endpoint,
         consumed: Callable[[], None],
-        kept: Kept | None = None,
+        kept: DurableNodeState | None = None,
     ) -> None:
         self._name: Final = name
         self._endpoint: Final = endpoint
@@ -309,7 +309,7 @@ class Deliveries:
             if self._is_awaited(handler, message, self._handled(handler, message)):
                 return
 
-    def _call_kept(self, handler: Handler, handling: Handling, confirms: bool) -> None:
+    def _call_kept(self, handler: Handler, handling: UnconfirmedDeliveries, confirms: bool) -> None:
         """The same with a journal, where what a plain function has returned from is confirmed."""
         last = len(self._later) - TURN_MESSAGES
         while self._handler is not None and (left := len(self._later) - max(0, last)) > 0:

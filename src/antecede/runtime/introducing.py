@@ -6,9 +6,9 @@ from typing import Final
 from antecede.core.errors import LocalError
 from antecede.endpoint.endpoint import Endpoint
 from antecede.events import Stranger
-from antecede.runtime.carriers.carrier import Transport
+from antecede.runtime.carriers.carrier import Carrier
 from antecede.runtime.config.names import checked_name, process_id
-from antecede.runtime.observe.event_recorder import TraceKeeping
+from antecede.runtime.observe.event_recorder import EventRecorderOwner
 
 log = logging.getLogger(__name__)
 
@@ -17,7 +17,7 @@ class Introductions:
     """Introduces the peers of one node."""
 
     def __init__(
-        self, me: str, endpoint: Endpoint, transport: Transport, trace: TraceKeeping
+        self, me: str, endpoint: Endpoint, transport: Carrier, trace: EventRecorderOwner
     ) -> None:
         self._me: Final = me
         self._endpoint: Final = endpoint

@@ -2,7 +2,7 @@
 
 Everything that happens in one turn of the loop is one group: the records of what changed, and what
 may show when they are on disk: datagrams, deliveries, reports, and answers to whoever waits. One
-group is written at a time (`Committer`). While it is synced the loop goes on, and the next one
+group is written at a time (`CommitWriter`). While it is synced the loop goes on, and the next one
 collects; the larger it gets, the less each message of it costs.
 
 If nothing is synced, the loop itself writes: that is a copy in memory. Otherwise the loop writes
@@ -29,12 +29,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from antecede.core.errors import AntecedeError, LocalError
 from antecede.durability.errors import JournalFailed, JournalFull, JournalUnavailable
 from antecede.durability.journal import Journal
-from antecede.durability.node_state import Kept
+from antecede.durability.node_state import DurableNodeState
 from antecede.durability.unconfirmed import DONE
 from antecede.endpoint.endpoint import Endpoint
 from antecede.events import Report
 from antecede.runtime.callbacks import EXITS, Callbacks
-from antecede.runtime.carriers.carrier import Transport
+from antecede.runtime.carriers.carrier import Carrier
 from antecede.runtime.confirming import Confirming
 from antecede.runtime.deliveries import Deliveries
 from antecede.runtime.errors import NodeClosed
@@ -49,7 +49,7 @@ Then: TypeAlias = Callable[[str | Exception], None]
 """Called in the loop with why there is no room for more, empty if there is, or with what failed."""
 
 
-class SideThread:
+class CommitThread:
     """Does work that may take long, one thing at a time, and says in the loop what came of it.
 
     Not an executor: those refuse work as soon as the interpreter begins to exit, when a node that
@@ -82,7 +82,7 @@ class SideThread:
                 self._loop.call_soon_threadsafe(then, result)
 
 
-class Committer:
+class CommitWriter:
     """Writes into one journal."""
 
     def __init__(
@@ -94,7 +94,7 @@ class Committer:
         kernel: "KernelSync | None" = None,
     ) -> None:
         self._journal: Final = journal
-        self._thread: Final = SideThread("antecede-journal", loop) if threaded else None
+        self._thread: Final = CommitThread("antecede-journal", loop) if threaded else None
         self._kernel: Final = kernel
         self._then: Then | None = None
 
@@ -183,7 +183,7 @@ class JournalStats:
     """Whether there is room for more."""
 
 
-class Group:
+class CommitGroup:
     """What may show when one write is on disk."""
 
     __slots__ = ("body", "datagrams", "deliveries", "losses", "reports", "snapshot", "then")
@@ -201,11 +201,11 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class CommitterHooks:
     """What the keeper needs of its node."""
 
     endpoint: Endpoint
-    transport: Transport
+    transport: Carrier
     deliveries: Deliveries
     progress: Notifier
     callbacks: Callbacks
@@ -215,13 +215,13 @@ class Parts:
     """Stops the node, because the disk has failed."""
 
 
-class Keeper:
+class JournalCommitter:
     """Writes what happens at one node, and then lets it show."""
 
     def __init__(
         self,
         journal: Journal,
-        kept: Kept,
+        kept: DurableNodeState,
         core: list[bytes],
         *,
         threaded: bool,
@@ -232,9 +232,9 @@ class Keeper:
         # What the core of the former process had written, until it is restored.
         self._core: list[bytes] = core
         self._loop: Final = asyncio.get_running_loop()
-        self._committer: Final = Committer(journal, self._loop, threaded=threaded, kernel=kernel)
-        self._node: Parts | None = None
-        self._next = Group()
+        self._committer: Final = CommitWriter(journal, self._loop, threaded=threaded, kernel=kernel)
+        self._node: CommitterHooks | None = None
+        self._next = CommitGroup()
         # How many groups have begun to be written, and how many have been shown.
         self._begun = 0
         self._done = 0
@@ -245,7 +245,7 @@ class Keeper:
         # Why nothing new is accepted although what has begun goes on; empty if there is room.
         self._short = ""
         self._shown = Notifier(self._loop)
-        self._writing: Group | None = None
+        self._writing: CommitGroup | None = None
         self._closed = False
         # What the former process may not have told: kept until somebody listens.
         self._untold: list[Report] = []
@@ -258,7 +258,7 @@ class Keeper:
 
     # Beginning.
 
-    def begin(self, node: Parts) -> None:
+    def begin(self, node: CommitterHooks) -> None:
         """Restore what the journal holds, and begin a new file with it."""
         self._node = node
         if self.kept.resumed:
@@ -406,7 +406,7 @@ class Keeper:
         """Write the group that has collected, if there is anything to write; then show it."""
         assert self._node is not None, "it has begun"
         endpoint = self._node.endpoint
-        group, self._next = self._next, Group()
+        group, self._next = self._next, CommitGroup()
         self._begun += 1
         self._wanted = False
         self._writing = group
@@ -504,7 +504,7 @@ class Keeper:
         if self._writing is None and not self._closed and self._wanted:
             self._write()
 
-    def _show(self, group: Group) -> None:
+    def _show(self, group: CommitGroup) -> None:
         """What is on disk now may be seen."""
         node = self._node
         assert node is not None, "it has begun"
@@ -537,7 +537,7 @@ VALUE_BYTES_MAX: Final = 1 << 20
 class OnDisk:
     """Awaited, it ends when everything that has happened until then is on disk."""
 
-    def __init__(self, keeper: Keeper, plan: Callable[[], None]) -> None:
+    def __init__(self, keeper: JournalCommitter, plan: Callable[[], None]) -> None:
         self._keeper: Final = keeper
         self._plan: Final = plan
 
@@ -565,7 +565,9 @@ class AppJournal:
     the same commit as the confirmation of that message: after a crash either both count or neither.
     """
 
-    def __init__(self, keeper: Keeper, confirming: Confirming, plan: Callable[[], None]) -> None:
+    def __init__(
+        self, keeper: JournalCommitter, confirming: Confirming, plan: Callable[[], None]
+    ) -> None:
         self._keeper: Final = keeper
         self._kept: Final = keeper.kept.handling
         self._kept.on_disk = OnDisk(keeper, plan)

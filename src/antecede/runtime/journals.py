@@ -7,11 +7,11 @@ from typing import Final
 from antecede.core.catalogue import NOT_FOR_NODES
 from antecede.durability.disk import Disk, SyncedDisk
 from antecede.durability.journal import Journal
-from antecede.durability.node_state import Kept
-from antecede.membership.tokens import Tokens
+from antecede.durability.node_state import DurableNodeState
+from antecede.membership.tokens import TokenSource
 from antecede.runtime.config.settings import FORMER_ORDER, Settings
 from antecede.runtime.errors import BadConfiguration
-from antecede.runtime.journal_committer import Keeper
+from antecede.runtime.journal_committer import JournalCommitter
 
 KEPT_ORDERS: Final = ("causal", "hybrid-sps", "hybrid-csps")
 """The protocols whose state can be written down."""
@@ -19,7 +19,9 @@ KEPT_ORDERS: Final = ("causal", "hybrid-sps", "hybrid-csps")
 log = logging.getLogger(__name__)
 
 
-def open_keeper(settings: Settings, tokens: Tokens, disk: Disk | None) -> Keeper | None:
+def open_keeper(
+    settings: Settings, tokens: TokenSource, disk: Disk | None
+) -> JournalCommitter | None:
     """The journal that the settings name, locked and read; None if they name none.
 
     `JournalInUse` if another process has it, `JournalCorrupt` if it cannot be trusted.
@@ -54,10 +56,12 @@ def open_keeper(settings: Settings, tokens: Tokens, disk: Disk | None) -> Keeper
             settings.name,
             journal.torn_bytes,
         )
-    return Keeper(journal, kept, core, threaded=threaded, kernel=kernel)
+    return JournalCommitter(journal, kept, core, threaded=threaded, kernel=kernel)
 
 
-def opened(settings: Settings, tokens: Tokens, journal: Journal) -> tuple[Kept, list[bytes]]:
+def opened(
+    settings: Settings, tokens: TokenSource, journal: Journal
+) -> tuple[DurableNodeState, list[bytes]]:
     """Take the journal, and read it; it is closed again if it is not this node's."""
     records = journal.open()
     try:
@@ -68,13 +72,13 @@ def opened(settings: Settings, tokens: Tokens, journal: Journal) -> tuple[Kept, 
 
 
 def read_kept(
-    settings: Settings, tokens: Tokens, records: list[bytes] | None
-) -> tuple[Kept, list[bytes]]:
+    settings: Settings, tokens: TokenSource, records: list[bytes] | None
+) -> tuple[DurableNodeState, list[bytes]]:
     """What the journal says, and the records of the core; a new life if the last one is over."""
     order = settings.protocol
     if records is None:
-        return Kept(settings.name, order, tokens.incarnation()), []
-    kept = Kept(settings.name, order, 0)
+        return DurableNodeState(settings.name, order, tokens.incarnation()), []
+    kept = DurableNodeState(settings.name, order, 0)
     core = kept.replay(records)
     if kept.name != settings.name:
         raise BadConfiguration(

@@ -19,15 +19,15 @@ from antecede.runtime.security.keys import (
     read_secret_file,
     readable_by_others,
 )
-from antecede.runtime.security.noise_handshake import KeyGuard
+from antecede.runtime.security.noise_handshake import NoiseCrypto
 
 log = logging.getLogger(__name__)
 
 
-def guard_of(settings: Settings, clock: Callable[[], int] = time.time_ns) -> KeyGuard | None:
+def guard_of(settings: Settings, clock: Callable[[], int] = time.time_ns) -> NoiseCrypto | None:
     """What keeps strangers out, if there are keys; `BadConfiguration` says what is wrong."""
     ring = ring_of(settings)
-    return None if ring is None else KeyGuard(ring, clock)
+    return None if ring is None else NoiseCrypto(ring, clock)
 
 
 def ring_of(settings: Settings) -> KeyRing | None:
@@ -62,7 +62,7 @@ def check_reload(before: Settings, after: Settings) -> None:
 
 
 def give_keys(
-    guard: KeyGuard | None, settings: Settings, name: str, keys: tuple[PublicKey, ...]
+    guard: NoiseCrypto | None, settings: Settings, name: str, keys: tuple[PublicKey, ...]
 ) -> None:
     """From now on a peer has these keys; `BadConfiguration` if a node of these settings has none.
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final, Literal, TypeAlias
 
 from antecede.endpoint.endpoint import Endpoint
-from antecede.runtime.backpressure import Room
+from antecede.runtime.backpressure import Backpressure
 from antecede.runtime.errors import TimedOut
 from antecede.runtime.notifier import Notifier
 from antecede.runtime.observe.explain import explain
@@ -20,7 +20,7 @@ class Leaving:
     def __init__(
         self,
         endpoint: Endpoint,
-        room: Room,
+        room: Backpressure,
         progress: Notifier,
         now: Callable[[], int],
         flush: Callable[[], None],

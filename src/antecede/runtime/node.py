@@ -19,12 +19,12 @@ from antecede.durability.unconfirmed import InboundMessage
 from antecede.endpoint.endpoint import Endpoint
 from antecede.events import NodeFenced, Report, Stranger
 from antecede.membership.contact import STATES
-from antecede.runtime.backpressure import Room
+from antecede.runtime.backpressure import Backpressure
 from antecede.runtime.belonging import Belonging
 from antecede.runtime.callbacks import Callbacks
-from antecede.runtime.carriers.carrier import Transport
+from antecede.runtime.carriers.carrier import Carrier
 from antecede.runtime.config.addresses import Address
-from antecede.runtime.config.expulsion_policy import Expelling
+from antecede.runtime.config.expulsion_policy import ExpulsionEnforcer
 from antecede.runtime.config.names import checked_name
 from antecede.runtime.config.peers import PeerState, read_keys
 from antecede.runtime.config.settings import AddressLike, KeysLike, Settings
@@ -32,12 +32,12 @@ from antecede.runtime.confirming import InHand
 from antecede.runtime.deliveries import Deliveries, Handler
 from antecede.runtime.errors import NodeClosed, Stranded, TimedOut, UnknownPeer, fenced_sentence
 from antecede.runtime.introducing import Introductions
-from antecede.runtime.journal_committer import AppJournal, Keeper, Parts
+from antecede.runtime.journal_committer import AppJournal, CommitterHooks, JournalCommitter
 from antecede.runtime.key_settings import give_keys
 from antecede.runtime.leaving import Leaving, Linger
 from antecede.runtime.listeners import Listener, Listeners
 from antecede.runtime.notifier import Notifier
-from antecede.runtime.observe.event_recorder import LiveTrace, TraceKeeping
+from antecede.runtime.observe.event_recorder import EventRecorder, EventRecorderOwner
 from antecede.runtime.observe.explain import (
     Explanation,
     blocked_by,
@@ -46,11 +46,11 @@ from antecede.runtime.observe.explain import (
     obstacles,
 )
 from antecede.runtime.observe.stalls import Stalls
-from antecede.runtime.observe.stats import Figures, Health, Stats, health_of
+from antecede.runtime.observe.stats import Health, Stats, StatsReader, health_of
 from antecede.runtime.outbound import Outbound, Surroundings
-from antecede.runtime.reading import ReadingInTurns
+from antecede.runtime.reading import FairReader
 from antecede.runtime.reloading import reload
-from antecede.runtime.security.noise_handshake import KeyGuard
+from antecede.runtime.security.noise_handshake import NoiseCrypto
 from antecede.runtime.seeking import follow, forget, troubles
 from antecede.runtime.targets import Payload
 
@@ -70,10 +70,10 @@ class Node:
         self,
         settings: Settings,
         endpoint: Endpoint,
-        transport: Transport,
-        trace: LiveTrace | None,
-        guard: KeyGuard | None = None,
-        keeper: Keeper | None = None,
+        transport: Carrier,
+        trace: EventRecorder | None,
+        guard: NoiseCrypto | None = None,
+        keeper: JournalCommitter | None = None,
     ) -> None:
         self._guard: Final = guard
         self._keeper: Final = keeper
@@ -88,17 +88,17 @@ class Node:
         # On the way of every message: looked up once.
         self._quick_send: Final = endpoint.sending.quick_send
         # The transport hands datagrams to whoever reads them in turns, peer by peer.
-        self._turns: Final = ReadingInTurns(
+        self._turns: Final = FairReader(
             self._on_input_end, self._on_time, endpoint, transport.now_ns, self._loop
         )
         kept = None if keeper is None else keeper.kept
         self._deliveries: Final = Deliveries(settings.name, endpoint, self._on_consumed, kept)
         self._callbacks: Final = Callbacks(settings.name)
-        self._expelling: Final = Expelling(
+        self._expelling: Final = ExpulsionEnforcer(
             settings.policy, endpoint, self._callbacks, transport.now_ns()
         )
         self._progress = Notifier(self._loop)
-        self._room: Final = Room(
+        self._room: Final = Backpressure(
             settings, endpoint, self._deliveries, self._progress, self._check_open
         )
         self._outbound: Final = self._make_outbound()
@@ -112,7 +112,7 @@ class Node:
         self._closed = False
         self._listeners: Final = Listeners(settings.name, self._callbacks)
         self._stalls: Final = Stalls(endpoint, self._deliveries.unread)
-        self._figures: Final = Figures(
+        self._figures: Final = StatsReader(
             settings,
             endpoint,
             self._deliveries,
@@ -125,7 +125,7 @@ class Node:
             self._stalls.durations,
             self._now,
         )
-        self._trace: Final = TraceKeeping(trace, self._loop)
+        self._trace: Final = EventRecorderOwner(trace, self._loop)
         self._introductions: Final = Introductions(settings.name, endpoint, transport, self._trace)
         transport.start(self._turns)
         for name in settings.peers:
@@ -686,7 +686,7 @@ class Node:
         assert confirming is not None, "there is a journal"
         confirming.by_asking = confirming.by_returning = self.settings.confirm == "next"
         keeper.begin(
-            Parts(
+            CommitterHooks(
                 endpoint=self._endpoint,
                 transport=self._transport,
                 deliveries=self._deliveries,

@@ -13,8 +13,8 @@ from antecede.durability.disk import Disk
 from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.limits import Limits
 from antecede.membership.identity import Identity
-from antecede.membership.tokens import Tokens
-from antecede.runtime.carriers.carrier import Transport
+from antecede.membership.tokens import TokenSource
+from antecede.runtime.carriers.carrier import Carrier
 from antecede.runtime.carriers.choosing import open_transport
 from antecede.runtime.config.names import process_id
 from antecede.runtime.config.parsing import ANYBODY
@@ -26,12 +26,12 @@ from antecede.runtime.config.settings import (
     Settings,
     gather_settings,
 )
-from antecede.runtime.journal_committer import Keeper
+from antecede.runtime.journal_committer import JournalCommitter
 from antecede.runtime.journals import open_keeper
 from antecede.runtime.key_settings import guard_of, warn_if_insecure
 from antecede.runtime.listeners import Listener
 from antecede.runtime.node import Node
-from antecede.runtime.observe.event_recorder import LiveTrace, open_trace
+from antecede.runtime.observe.event_recorder import EventRecorder, open_trace
 from antecede.transport.flow_control import MESSAGE_COST
 from antecede.transport.session import ME
 
@@ -49,7 +49,7 @@ AHEAD_MOST_US: Final = 100 * 365 * 86_400 * 1_000_000
 clock, so there is always a number above what it had let pass."""
 
 
-class SecretTokens(Tokens):
+class SecretTokens(TokenSource):
     """Tokens that nobody can guess."""
 
     def __init__(self, clock: Callable[[], int] = time.time_ns) -> None:
@@ -66,7 +66,7 @@ class SecretTokens(Tokens):
         return 0 if lowest > self.incarnation() + AHEAD_MOST_US else super().above(lowest)
 
 
-class Opening:
+class NodeOpening:
     """A node about to be opened: `async with` it, or `await` it and close the node yourself."""
 
     def __init__(self, settings: Settings, on_event: Listener | None) -> None:
@@ -129,7 +129,7 @@ def open_node(
     config: Config = None,
     settings: Mapping[str, object] | None = None,
     **options: Unpack[Options],
-) -> Opening:
+) -> NodeOpening:
     """A node called `name` that listens at `bind` and knows `peers` by name and address.
 
     Further settings are those of `Settings`, as keywords or, where a program has them as data, as
@@ -137,7 +137,7 @@ def open_node(
     (`ANTECEDE_HEARTBEAT=2s`) or from the TOML file `config`. `BadConfiguration` says what is wrong.
     """
     keywords = given_settings(name, bind, peers, trace, {**(settings or {}), **options})
-    return Opening(gather_settings(keywords, config=config), on_event)
+    return NodeOpening(gather_settings(keywords, config=config), on_event)
 
 
 def given_settings(
@@ -150,8 +150,8 @@ def given_settings(
 
 def start_node(
     settings: Settings,
-    transport: Transport,
-    tokens: Tokens,
+    transport: Carrier,
+    tokens: TokenSource,
     on_event: Listener | None,
     disk: Disk | None = None,
     clock: Callable[[], int] = time.time_ns,
@@ -168,10 +168,10 @@ def start_node(
 
 def start_kept(
     settings: Settings,
-    transport: Transport,
-    tokens: Tokens,
+    transport: Carrier,
+    tokens: TokenSource,
     on_event: Listener | None,
-    keeper: Keeper | None,
+    keeper: JournalCommitter | None,
     clock: Callable[[], int],
 ) -> Node:
     """A node with its journal, if it has one, open."""
@@ -233,7 +233,7 @@ def limits_of(settings: Settings) -> Limits:
     )
 
 
-def begin_trace(settings: Settings) -> LiveTrace | None:
+def begin_trace(settings: Settings) -> EventRecorder | None:
     """The event log, if one is wanted."""
     if settings.trace is None:
         return None

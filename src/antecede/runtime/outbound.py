@@ -13,7 +13,7 @@ from typing import Final
 from antecede.endpoint.endpoint import Endpoint
 from antecede.eventlog.layout import listing
 from antecede.membership.contact import NEW
-from antecede.runtime.backpressure import Room
+from antecede.runtime.backpressure import Backpressure
 from antecede.runtime.config.settings import Settings
 from antecede.runtime.errors import TimedOut, UnknownPeer
 from antecede.runtime.notifier import Notifier
@@ -44,7 +44,7 @@ class Outbound:
         self,
         settings: Settings,
         endpoint: Endpoint,
-        room: Room,
+        room: Backpressure,
         progress: Notifier,
         node: Surroundings,
     ) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from antecede.endpoint.endpoint import Endpoint
-from antecede.endpoint.receive_queue import Intake
+from antecede.endpoint.receive_queue import FairReceiveQueue
 
 READING_NS: Final = 100_000
 MESSAGES: Final = 64
@@ -13,7 +13,7 @@ MESSAGES: Final = 64
 until so many messages wait to be handed over. Whoever comes next waits for that."""
 
 
-class ReadingInTurns:
+class FairReader:
     """What a transport calls, in front of a node."""
 
     def __init__(
@@ -31,7 +31,7 @@ class ReadingInTurns:
         self._planned = False
         self._came = False
         self._inbox: Final = endpoint.inbox
-        self.intake: Final = Intake(endpoint)
+        self.intake: Final = FairReceiveQueue(endpoint)
         # On the way of every datagram: looked up once.
         self.on_datagram: Final = self.intake.receive
         self.on_joined: Final = self.intake.receive_joined

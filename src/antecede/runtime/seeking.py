@@ -12,10 +12,10 @@ from antecede.events import (
     Report,
 )
 from antecede.membership.directory import Directory
-from antecede.runtime.carriers.carrier import Transport
+from antecede.runtime.carriers.carrier import Carrier
 
 
-def follow(report: Report, directory: Directory, transport: Transport) -> None:
+def follow(report: Report, directory: Directory, transport: Carrier) -> None:
     """Let the transport look for a peer that is silent or away, until it is back."""
     contact = directory.by_name.get(report.name)
     if contact is None or contact.address is None:
@@ -26,13 +26,13 @@ def follow(report: Report, directory: Directory, transport: Transport) -> None:
         transport.found(contact.address)
 
 
-def forget(address: object, directory: Directory, transport: Transport) -> None:
+def forget(address: object, directory: Directory, transport: Carrier) -> None:
     """Let the transport look for nobody at this address, unless another peer is there."""
     if all(contact.address != address for contact in directory.by_name.values()):
         transport.forget(address)
 
 
-def troubles(names: Sequence[str], directory: Directory, transport: Transport) -> list[str]:
+def troubles(names: Sequence[str], directory: Directory, transport: Carrier) -> list[str]:
     """Which of these peers have addresses that lead nowhere, and why."""
     known = []
     for name in names:

@@ -13,16 +13,16 @@ from typing import Final, Self, Unpack
 
 from antecede.core.process import NEVER_NS
 from antecede.durability.disk import Disk
-from antecede.membership.tokens import Tokens
+from antecede.membership.tokens import TokenSource
 from antecede.network_model.faults import Faults
 from antecede.network_model.memory_network import MemoryNetwork
-from antecede.runtime.carriers.carrier import Receiver, Transport
+from antecede.runtime.carriers.carrier import Carrier, CarrierListener
 from antecede.runtime.config.addresses import Address
 from antecede.runtime.config.settings import Options, PathLike, PeersLike, Settings, gather_settings
 from antecede.runtime.errors import CannotBind, Stranded, TimedOut
 from antecede.runtime.listeners import Listener
 from antecede.runtime.node import Node
-from antecede.runtime.opening import Opening, given_settings, start_node
+from antecede.runtime.opening import NodeOpening, given_settings, start_node
 from antecede.runtime.under_way import has_undelivered, is_busy
 from antecede.transport.datagram_writer import Datagram
 
@@ -33,7 +33,7 @@ AFTERMATH_NS: Final = 10_000_000_000
 """So long after the last delivery its acknowledgements and permits have come through."""
 
 
-class CountedTokens(Tokens):
+class CountedTokens(TokenSource):
     """Tokens that are the same in every run; lives are counted, too, unless there is a clock."""
 
     def __init__(self, clock: Callable[[], int] | None = None) -> None:
@@ -48,14 +48,14 @@ class CountedTokens(Tokens):
         return self.fresh() if self.clock is None else self.clock() // 1_000
 
 
-class MemoryTransport(Transport):
+class MemoryCarrier(Carrier):
     """One node's way into the network in memory."""
 
     def __init__(self, network: "TestNetwork", name: str, mtu: int | str) -> None:
         self._network = network
         self._name = name
         self._size = mtu if isinstance(mtu, int) else DATAGRAM_SIZE
-        self.receiver: Receiver | None = None
+        self.receiver: CarrierListener | None = None
         self.wake_ns: int = NEVER_NS
 
     @property
@@ -66,7 +66,7 @@ class MemoryTransport(Transport):
     def socket_bytes(self) -> int:
         return SOCKET_BYTES
 
-    def start(self, receiver: Receiver) -> None:
+    def start(self, receiver: CarrierListener) -> None:
         self.receiver = receiver
 
     def now_ns(self) -> int:
@@ -92,7 +92,7 @@ class MemoryTransport(Transport):
         self.wake_ns = NEVER_NS
 
 
-class MemoryOpening(Opening):
+class MemoryOpening(NodeOpening):
     """A node about to be opened on a network in memory."""
 
     def __init__(
@@ -113,7 +113,7 @@ class TestNetwork:
     def __init__(self, faults: Faults | None = None, *, seed: int = 1) -> None:
         self._post: Final = MemoryNetwork(faults, seed)
         self._tokens: Final = CountedTokens()
-        self._transports: dict[str, MemoryTransport] = {}
+        self._transports: dict[str, MemoryCarrier] = {}
         self._nodes: dict[str, Node] = {}
         self._cut: set[frozenset[str]] = set()
         self._stepping = False
@@ -140,7 +140,7 @@ class TestNetwork:
         on_event: Listener | None = None,
         settings: Mapping[str, object] | None = None,
         **options: Unpack[Options],
-    ) -> Opening:
+    ) -> NodeOpening:
         """A node that knows all others of this network, and that they know.
 
         To be used as `antecede.open_node` is. Further `peers` may be named, such as one that is
@@ -157,7 +157,7 @@ class TestNetwork:
             raise CannotBind(name, "a node of that name is open")
         # Partitions and slow links number the nodes in the order in which they are opened.
         self._post.reserve(name)
-        transport = MemoryTransport(self, name, settings.mtu)
+        transport = MemoryCarrier(self, name, settings.mtu)
         self._transports[name] = transport
         here = [other for other, peer in self._nodes.items() if not peer.closed and other != name]
         known = {other: self._address(name, other) for other in [*here, *settings.peers]}
@@ -279,7 +279,7 @@ class TestNetwork:
             self._ring(self._transports[name])
         self.go_on()
 
-    def _ring(self, transport: MemoryTransport) -> None:
+    def _ring(self, transport: MemoryCarrier) -> None:
         transport.wake_ns = NEVER_NS
         if transport.receiver is not None:
             transport.receiver.on_time(self.now_ns)

@@ -6,7 +6,7 @@ from mypy_extensions import i64, mypyc_attr
 
 from antecede.transport.datagram_writer import Datagram
 
-SEGMENTS_MOST: Final = 64
+SEGMENTS_MAX: Final = 64
 BATCH_BYTES: Final = 64_000
 """What a kernel takes in one call."""
 
@@ -33,7 +33,7 @@ class Batch:
             self._ended
             or length > self.size
             or self._bytes + length > BATCH_BYTES
-            or len(self.contents) >= SEGMENTS_MOST
+            or len(self.contents) >= SEGMENTS_MAX
             or not (datagram.address is self.address or datagram.address == self.address)
         ):
             return False

@@ -10,37 +10,37 @@ from librt.strings import read_i64_le
 from mypy_extensions import i64
 
 from antecede.core.errors import RemoteError
-from antecede.core.packets import Ack, Ask, Expulsion, Noted, Notice
+from antecede.core.packets import Ack, Ask, ExpulsionAck, ExpulsionNotice, YouAreExpelled
 from antecede.core.values import Message, Packet
-from antecede.endpoint.protocol_driver import CoreDriver
-from antecede.membership.fences import Fences
+from antecede.endpoint.protocol_driver import ProtocolDriver
+from antecede.membership.fences import Expulsions
 from antecede.transport.recovery.ranges import read_ranges
 from antecede.transport.session import Session
 from antecede.wire.advice import Advice, read_waiting
 from antecede.wire.expulsions import read_stones
 from antecede.wire.frames import (
+    ACK_RANGES,
     BYE,
     CHALLENGE,
     CREDIT,
-    LINK,
+    EXPULSIONS,
+    EXPULSIONS_ACKED,
+    FIRST_TRANSPORT_KIND,
+    FRAME_FRAGMENT,
     MEMBERS,
-    NOTED,
-    NOTICES,
-    NUMBERED,
-    NUMBERS,
+    MESSAGE_FRAGMENT,
     PADDING,
-    PART,
-    PIECE,
     PING,
     RELEASE,
     RESPONSE,
+    SEQUENCE_OFFSET,
     STOPPED,
     SUSPECTS,
     WAITING,
 )
 from antecede.wire.hybrid import MESSAGE, MESSAGE_KINDS, read_message
 from antecede.wire.packets import read_packet
-from antecede.wire.varint import Reader
+from antecede.wire.varint import WireReader
 
 ACK_DELAY_LIMIT_US: Final = 1 << 40
 """Nobody keeps an acknowledgement for longer; larger figures are nonsense."""
@@ -68,7 +68,7 @@ class DatagramReader:
         "stopped",
     )
 
-    def __init__(self, core: CoreDriver, fences: Fences) -> None:
+    def __init__(self, core: ProtocolDriver, fences: Expulsions) -> None:
         self._core: Final = core
         self._fences: Final = fences
         # The datagram's number, how many packets were in it so far, and the id of the last message.
@@ -93,7 +93,7 @@ class DatagramReader:
         self.asked: i64 = 0
         self.advice: Advice | None = None
 
-    def read(self, session: Session, reader: Reader, number: i64, now_ns: i64) -> None:
+    def read(self, session: Session, reader: WireReader, number: i64, now_ns: i64) -> None:
         """Perform all frames of datagram `number`."""
         self._number = number
         self._index = 0
@@ -110,7 +110,7 @@ class DatagramReader:
         self.advice = None
         self._perform(session, reader, now_ns)
 
-    def _perform(self, session: Session, reader: Reader, now_ns: i64) -> None:
+    def _perform(self, session: Session, reader: WireReader, now_ns: i64) -> None:
         while reader.remaining() > 0:
             start = reader.position()
             kind = reader.byte()
@@ -121,13 +121,13 @@ class DatagramReader:
                 self._take_message(session, packet, packet.carried, size, now_ns)
             elif kind == PADDING:
                 return
-            elif kind < LINK:
+            elif kind < FIRST_TRANSPORT_KIND:
                 self._read_packet(session, reader, kind, start, now_ns)
-            elif kind == NUMBERS:
+            elif kind == ACK_RANGES:
                 self._read_numbers(session, reader, now_ns)
-            elif kind in (NOTICES, NOTED):
+            elif kind in (EXPULSIONS, EXPULSIONS_ACKED):
                 self._read_news(session, reader, kind, now_ns)
-            elif kind == PIECE:
+            elif kind == FRAME_FRAGMENT:
                 self._read_piece(session, reader, now_ns)
             elif kind == WAITING:
                 self.advice = read_waiting(reader)
@@ -136,10 +136,10 @@ class DatagramReader:
                 self._read_control(session, reader, kind)
 
     def _read_packet(
-        self, session: Session, reader: Reader, kind: i64, start: i64, now_ns: i64
+        self, session: Session, reader: WireReader, kind: i64, start: i64, now_ns: i64
     ) -> None:
         packet = read_packet(kind, reader, session.id, self._last)
-        if isinstance(packet, (Notice, Noted, Expulsion)):
+        if isinstance(packet, (ExpulsionNotice, ExpulsionAck, YouAreExpelled)):
             # Ids are each node's own. Between nodes news has names: NOTICES and NOTED.
             raise RemoteError("news of expulsions with ids, which mean nothing here")
         size = reader.position() - start
@@ -180,7 +180,7 @@ class DatagramReader:
         if credit.delivered == delivered:
             credit.came_early(sequence, len(message.payload))
 
-    def _read_piece(self, session: Session, reader: Reader, now_ns: i64) -> None:
+    def _read_piece(self, session: Session, reader: WireReader, now_ns: i64) -> None:
         """Keep a piece of a frame; the last one brings the whole, which is then performed."""
         if self._joined:
             raise RemoteError("a piece in pieces")
@@ -196,12 +196,12 @@ class DatagramReader:
         self._last = 0
         self._surplus = 0
         self._joined = True
-        self._perform(session, Reader(frame), now_ns)
+        self._perform(session, WireReader(frame), now_ns)
         self._joined = False
         self._last = 0
         self._surplus = 0
 
-    def _read_numbers(self, session: Session, reader: Reader, now_ns: i64) -> None:
+    def _read_numbers(self, session: Session, reader: WireReader, now_ns: i64) -> None:
         delay_us = reader.varint()
         if delay_us > ACK_DELAY_LIMIT_US:
             raise RemoteError(f"an acknowledgement delayed by {delay_us} microseconds")
@@ -209,18 +209,18 @@ class DatagramReader:
         session.acknowledged(acked, delay_us * 1000, now_ns)
         self.numbers = True
 
-    def _read_news(self, session: Session, reader: Reader, kind: i64, now_ns: i64) -> None:
+    def _read_news(self, session: Session, reader: WireReader, kind: i64, now_ns: i64) -> None:
         self.owed = True
         self.news = True
-        if kind == NOTICES:
+        if kind == EXPULSIONS:
             self._fences.read_notices(session, read_stones(reader, True), now_ns)
         else:
             self._fences.read_noted(session, read_stones(reader, False), now_ns)
 
-    def _read_control(self, session: Session, reader: Reader, kind: i64) -> None:
-        if kind == PART:
+    def _read_control(self, session: Session, reader: WireReader, kind: i64) -> None:
+        if kind == MESSAGE_FRAGMENT:
             self._part = True
-        elif kind == NUMBERED:
+        elif kind == SEQUENCE_OFFSET:
             self._surplus = reader.varint()
         elif kind == CREDIT:
             session.credit.extend(reader.varint())

@@ -12,10 +12,10 @@ from mypy_extensions import i64, mypyc_attr, u8
 
 from antecede.core.packets import Ack, DataPacket, Permit
 from antecede.core.values import Packet
-from antecede.membership.fences import Fences
-from antecede.transport.numbering import OwnParts
-from antecede.transport.parts import CutFrame
-from antecede.transport.recovery.in_flight import Sent
+from antecede.membership.fences import Expulsions
+from antecede.transport.numbering import OwnFragments
+from antecede.transport.parts import FrameFragmenter
+from antecede.transport.recovery.in_flight import SentDatagram
 from antecede.transport.seals import SEAL_BYTES
 from antecede.transport.send_queue import sequence_of
 from antecede.transport.session import (
@@ -27,26 +27,26 @@ from antecede.transport.session import (
     Session,
 )
 from antecede.wire.advice import write_waiting
-from antecede.wire.expulsions import STONES_MOST, Tombstone, stones_size, write_stones
+from antecede.wire.expulsions import STONES_MAX, ExpulsionRecord, stones_size, write_stones
 from antecede.wire.frames import (
+    ACK_RANGES,
     BYE,
     CHALLENGE,
     CREDIT,
-    FRAME_ROOM,
-    HEADER_MOST,
+    EXPULSIONS,
+    EXPULSIONS_ACKED,
+    FRAME_FRAGMENT,
+    FRAME_OVERHEAD_MAX,
+    HEADER_BYTES_MAX,
     MEMBERS,
+    MESSAGE_FRAGMENT,
     NO_KEY,
-    NOTED,
-    NOTICES,
     NUMBER_AT,
-    NUMBERED,
-    NUMBERS,
-    PACKETS_MOST,
-    PART,
-    PIECE,
+    PACKETS_MAX,
     PING,
     RELEASE,
     RESPONSE,
+    SEQUENCE_OFFSET,
     STOPPED,
     write_frame,
     write_header,
@@ -64,7 +64,7 @@ SEALED_PING: Final = 96
 answer that its sender is expelled, and no answer is larger than what it answers. Without keys the
 sender would say hello, and be told then; a node whose key was withdrawn is not heard any more."""
 
-PIECE_HEADER_MOST: Final = 40
+PIECE_HEADER_MAX: Final = 40
 """Bytes around a piece, at most."""
 
 LEAVING_COPIES: Final = 3
@@ -105,9 +105,9 @@ class DatagramWriter:
 
     def __init__(
         self,
-        parts: OwnParts,
+        parts: OwnFragments,
         out: list[Datagram],
-        fences: Fences,
+        fences: Expulsions,
     ) -> None:
         self._fences: Final = fences
         self._parts: Final = parts
@@ -137,14 +137,14 @@ class DatagramWriter:
 
     def write_last_word(self, session: Session, now_ns: i64) -> None:
         """Tell a peer that this node has stopped; there will be nobody to repeat that."""
-        sent = Sent(session.path.next_number(), now_ns)
+        sent = SentDatagram(session.path.next_number(), now_ns)
         self._begin(session, sent, now_ns)
         self._writer.append(u8(STOPPED))
         datagram = Datagram(session.address, self._finished(session, sent))
         self._out.extend([datagram] * LEAVING_COPIES)
         session.sent(sent, now_ns)
 
-    def _begin(self, session: Session, sent: Sent, now_ns: i64) -> None:
+    def _begin(self, session: Session, sent: SentDatagram, now_ns: i64) -> None:
         """Begin a datagram with its header."""
         seal = session.seal
         mark: i64 = NO_KEY if seal is None else seal.mark(now_ns)
@@ -160,7 +160,7 @@ class DatagramWriter:
             writer.truncate(0)
         write_varint(writer, sent.number - session.path.oldest_number())
 
-    def _finished(self, session: Session, sent: Sent) -> bytes:
+    def _finished(self, session: Session, sent: SentDatagram) -> bytes:
         """The datagram, sealed if there is a key."""
         seal = session.seal
         if seal is None and len(self._writer) < UNKNOWN_SIZE:
@@ -176,7 +176,7 @@ class DatagramWriter:
 
     def _write_datagram(self, session: Session, now_ns: i64) -> None:
         path = session.path
-        sent = Sent(path.next_number(), now_ns)
+        sent = SentDatagram(path.next_number(), now_ns)
         with_messages = session.may_send_messages(now_ns)
         writer = self._writer
         self._begin(session, sent, now_ns)
@@ -184,7 +184,7 @@ class DatagramWriter:
         self._last = 0
         self._surplus = 0
         if session.receipts.take_owed():
-            writer.append(u8(NUMBERS))
+            writer.append(u8(ACK_RANGES))
             session.receipts.write(writer, now_ns)
         self._write_link_control(session, sent)
         if session.notices_due or session.noting:
@@ -202,7 +202,7 @@ class DatagramWriter:
             self._out.extend([datagram] * (LEAVING_COPIES - 1))
         session.sent(sent, now_ns)
 
-    def _write_link_control(self, session: Session, sent: Sent) -> None:
+    def _write_link_control(self, session: Session, sent: SentDatagram) -> None:
         writer = self._writer
         standing = session.standing
         if session.credit.due:
@@ -236,38 +236,38 @@ class DatagramWriter:
             write_waiting(writer, session.waits.due)
             session.waits.due = None
 
-    def _write_news(self, session: Session, sent: Sent) -> None:
+    def _write_news(self, session: Session, sent: SentDatagram) -> None:
         """Append who is expelled, and which expulsions are noted here, as far as there is room."""
         fences = self._fences
         sent.eliciting = True
-        room = self._room - len(self._writer) - HEADER_MOST
+        room = self._room - len(self._writer) - HEADER_BYTES_MAX
         if session.notices_due:
             everything = fences.stones(session.unnoted)
             stones = fitting(everything[session.notices_told :], room >> 1)
-            write_stones(self._writer, NOTICES, stones, True)
+            write_stones(self._writer, EXPULSIONS, stones, True)
             session.notices_left(len(stones), len(everything))
             sent.controls |= NOTICES_SENT
         if session.noting:
             # What finds no room is said in the next datagram.
             stones = fitting(fences.stones(session.noting), room >> 1)
-            write_stones(self._writer, NOTED, stones, False)
+            write_stones(self._writer, EXPULSIONS_ACKED, stones, False)
             session.noting = fences.others(session.noting, stones)
 
     def write_expulsion(
-        self, session: Session, stone: Tombstone, address: object, size: i64, now_ns: i64
+        self, session: Session, stone: ExpulsionRecord, address: object, size: i64, now_ns: i64
     ) -> None:
         """Tell a peer, in at most `size` bytes, that it is expelled itself.
 
         It will be told again if it goes on.
         """
-        sent = Sent(session.path.next_number(), now_ns)
+        sent = SentDatagram(session.path.next_number(), now_ns)
         self._begin(session, sent, now_ns)
         said = shortened(stone, room_for_news(session, size))
-        write_stones(self._writer, NOTICES, [said], True)
+        write_stones(self._writer, EXPULSIONS, [said], True)
         self._out.append(Datagram(address, self._finished(session, sent)))
         session.sent(sent, now_ns)
 
-    def _write_control(self, session: Session, sent: Sent, now_ns: i64) -> None:
+    def _write_control(self, session: Session, sent: SentDatagram, now_ns: i64) -> None:
         """Append what the core has to say beside messages."""
         outgoing = session.outgoing
         sent.eliciting = True
@@ -289,7 +289,7 @@ class DatagramWriter:
         if taken:
             outgoing.control_left(taken)
 
-    def _write_messages(self, session: Session, sent: Sent, now_ns: i64) -> None:
+    def _write_messages(self, session: Session, sent: SentDatagram, now_ns: i64) -> None:
         outgoing = session.outgoing
         if outgoing.cut is not None:
             self._write_piece(session, outgoing.cut, sent)
@@ -317,23 +317,25 @@ class DatagramWriter:
             outgoing.new_left(sequence_of(packet), payload_size(packet))
             self._cut(session, packet, sent, now_ns)
 
-    def _has_written(self, session: Session, packet: Packet, sent: Sent, now_ns: i64) -> bool:
+    def _has_written(
+        self, session: Session, packet: Packet, sent: SentDatagram, now_ns: i64
+    ) -> bool:
         """Append a message if it fits."""
         message = packet.carried if isinstance(packet, DataPacket) else packet.message
         assert message is not None, "only messages are queued"
         writer = self._writer
         before = len(writer)
         size = len(message.payload)
-        if before + size >= self._room or self._index >= PACKETS_MOST:
+        if before + size >= self._room or self._index >= PACKETS_MAX:
             return False
         sequence = message.sequence
         surplus = self._surplus
         if self._parts.numbering.used:
             surplus = sequence - self._parts.numbering.of(sequence)
             if surplus != self._surplus:
-                write_frame(writer, NUMBERED, surplus)
+                write_frame(writer, SEQUENCE_OFFSET, surplus)
         if self._parts.goes_on(sequence):
-            writer.append(u8(PART))
+            writer.append(u8(MESSAGE_FRAGMENT))
         start = len(writer)
         if isinstance(packet, DataPacket):
             write_message(packet, writer, self._last)
@@ -353,10 +355,10 @@ class DatagramWriter:
 
     def _is_too_large(self, session: Session, packet: Packet) -> bool:
         """Whether a message fits no datagram, now that they are smaller, and this one is empty."""
-        size = payload_size(packet) + FRAME_ROOM // 2
+        size = payload_size(packet) + FRAME_OVERHEAD_MAX // 2
         return self._last == 0 and size > session.datagram_size
 
-    def _cut(self, session: Session, packet: Packet, sent: Sent, now_ns: i64) -> None:
+    def _cut(self, session: Session, packet: Packet, sent: SentDatagram, now_ns: i64) -> None:
         """Begin to send a message in pieces of its frame."""
         sequence = sequence_of(packet)
         frame = encode(packet)
@@ -370,20 +372,20 @@ class DatagramWriter:
         """What stands before a message that is a part, or that comes after one."""
         writer = BytesWriter()
         if self._parts.numbering.used:
-            write_frame(writer, NUMBERED, sequence - self._parts.numbering.of(sequence))
+            write_frame(writer, SEQUENCE_OFFSET, sequence - self._parts.numbering.of(sequence))
         if self._parts.goes_on(sequence):
-            writer.append(u8(PART))
+            writer.append(u8(MESSAGE_FRAGMENT))
         return writer.getvalue()
 
-    def _write_piece(self, session: Session, cut: CutFrame, sent: Sent) -> None:
+    def _write_piece(self, session: Session, cut: FrameFragmenter, sent: SentDatagram) -> None:
         """Append a piece, as large as there is room for."""
         writer = self._writer
-        room = session.datagram_size - len(writer) - PIECE_HEADER_MOST
+        room = session.datagram_size - len(writer) - PIECE_HEADER_MAX
         if room <= 0:
             return
         offset = cut.offset
         piece = cut.take(room)
-        write_frame(writer, PIECE, cut.sequence)
+        write_frame(writer, FRAME_FRAGMENT, cut.sequence)
         write_varint(writer, cut.size)
         write_varint(writer, cut.check)
         write_varint(writer, offset)
@@ -395,7 +397,7 @@ class DatagramWriter:
 
     def _write_trial(self, session: Session, size: i64, now_ns: i64) -> None:
         """Write a datagram that finds out whether one of this size comes through."""
-        sent = Sent(session.path.next_number(), now_ns)
+        sent = SentDatagram(session.path.next_number(), now_ns)
         sent.eliciting = True
         sent.trial = True
         self._begin(session, sent, now_ns)
@@ -405,15 +407,17 @@ class DatagramWriter:
         session.sent(sent, now_ns)
 
     def _has_written_control(
-        self, session: Session, packet: Packet, sent: Sent, now_ns: i64
+        self, session: Session, packet: Packet, sent: SentDatagram, now_ns: i64
     ) -> bool:
         """Append control if it fits."""
-        if len(self._writer) >= self._room - HEADER_MOST or self._index >= PACKETS_MOST:
+        if len(self._writer) >= self._room - HEADER_BYTES_MAX or self._index >= PACKETS_MAX:
             return False
         self._write_packet(session, packet, sent, now_ns)
         return True
 
-    def _write_packet(self, session: Session, packet: Packet, sent: Sent, now_ns: i64) -> None:
+    def _write_packet(
+        self, session: Session, packet: Packet, sent: SentDatagram, now_ns: i64
+    ) -> None:
         """Append control."""
         before = len(self._writer)
         write_packet(packet, self._writer, 0)
@@ -429,9 +433,9 @@ class DatagramWriter:
             self._writer.write(bytes(short))
 
 
-def fitting(stones: list[Tombstone], room: i64) -> list[Tombstone]:
+def fitting(stones: list[ExpulsionRecord], room: i64) -> list[ExpulsionRecord]:
     """As many of these as there is room for, and at least one, without words if need be."""
-    chosen: list[Tombstone] = []
+    chosen: list[ExpulsionRecord] = []
     for stone in stones:
         size = stones_size([stone])
         if size > room and chosen:
@@ -439,9 +443,9 @@ def fitting(stones: list[Tombstone], room: i64) -> list[Tombstone]:
         chosen.append(stone)
         room -= size
         if room < 0:
-            chosen[-1] = Tombstone(stone.name, stone.incarnation, "", "")
+            chosen[-1] = ExpulsionRecord(stone.name, stone.incarnation, "", "")
             break
-        if len(chosen) == STONES_MOST:
+        if len(chosen) == STONES_MAX:
             break
     return chosen
 
@@ -453,9 +457,9 @@ def room_for_news(session: Session, size: i64) -> i64:
     return size if session.seal is None else size - SEAL_BYTES
 
 
-def shortened(stone: Tombstone, room: i64) -> Tombstone:
+def shortened(stone: ExpulsionRecord, room: i64) -> ExpulsionRecord:
     """The news with as many of its words as there is room for; there is room for the rest."""
-    room -= stones_size([Tombstone(stone.name, stone.incarnation, "", "")])
+    room -= stones_size([ExpulsionRecord(stone.name, stone.incarnation, "", "")])
     by = stone.by if len(stone.by.encode()) <= room else ""
     room -= len(by.encode())
-    return Tombstone(stone.name, stone.incarnation, by, cut_text(stone.reason, room))
+    return ExpulsionRecord(stone.name, stone.incarnation, by, cut_text(stone.reason, room))

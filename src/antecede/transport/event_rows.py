@@ -24,7 +24,7 @@ PACKET_BITS: Final = 12
 
 PACKET_MASK: Final = (1 << 62) - 1
 
-HELD_MOST: Final = 1 << 15
+HELD_MAX: Final = 1 << 15
 """Rows held back until a peer is met; with more, it is taken for the one of that name."""
 
 HELD_ROUNDS: Final = 10
@@ -46,7 +46,7 @@ def packet_id(key: i64, number: i64, index: i64) -> i64:
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class NodeLog:
+class EventSink:
     """Takes note of what happens at one node, in ids that all nodes share; `me` is its own."""
 
     def __init__(self, me: i64) -> None:
@@ -84,7 +84,7 @@ class NodeLog:
 
 
 @final
-class EventRows(NodeLog):
+class EventRows(EventSink):
     """The event log of one node."""
 
     __slots__ = (
@@ -118,7 +118,7 @@ class EventRows(NodeLog):
     def submitted_to_stranger(
         self, session: i64, sequence: i64, target: i64, size: i64, now_ns: i64
     ) -> None:
-        if len(self._held) >= HELD_MOST:
+        if len(self._held) >= HELD_MAX:
             self.release()
         time_ns = self._time_ns(now_ns)
         self._strangers.setdefault(session, []).append(len(self._held))
@@ -208,7 +208,7 @@ class EventRows(NodeLog):
             self._held.append(
                 (kind, sender, sequence, target, packet, packet_kind, time_ns, size, extra)
             )
-            if len(self._held) >= HELD_MOST:
+            if len(self._held) >= HELD_MAX:
                 self.release()
             return
         self._log.append(
@@ -230,7 +230,7 @@ class SessionRows:
 
     __slots__ = ("_key_in", "_key_out", "_log", "process")
 
-    def __init__(self, log: NodeLog, process: int) -> None:
+    def __init__(self, log: EventSink, process: int) -> None:
         self._log: Final = log
         # The peer's id in the log, and where the ids of packets from and to it begin.
         self.process: i64 = process

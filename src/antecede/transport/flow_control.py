@@ -21,7 +21,7 @@ OVERDRAFT: Final = MESSAGE_COST + (1 << 16)
 
 
 @final
-class Credit:
+class FlowControl:
     """What we may send to one peer, and what it may send to us."""
 
     __slots__ = (
@@ -53,12 +53,12 @@ class Credit:
         # Whether a grant waits to be written.
         self.due = False
 
-    def successor(self) -> "Credit":
+    def successor(self) -> "FlowControl":
         """The credit of a session that begins anew.
 
         What the application has not taken still takes up its part of the window.
         """
-        credit = Credit(self.window)
+        credit = FlowControl(self.window)
         credit.last = self.last
         credit._unread = self._unread
         return credit

@@ -15,7 +15,7 @@ HISTORY: Final = 64
 
 
 @final
-class Numbering:
+class MessageNumbers:
     """Which number the messages of one sender have."""
 
     __slots__ = ("_firsts", "_lasts", "_numbers", "used")
@@ -82,7 +82,7 @@ class Numbering:
 
 
 @final
-class OwnParts:
+class OwnFragments:
     """Which of a node's own messages are parts of payloads, and how those are numbered."""
 
     __slots__ = ("more", "numbering")
@@ -90,7 +90,7 @@ class OwnParts:
     def __init__(self) -> None:
         # Ids of messages that are parts, and not the last, of a large payload.
         self.more: Final[dict[int, bool]] = {}
-        self.numbering: Final = Numbering()
+        self.numbering: Final = MessageNumbers()
 
     def goes_on(self, sequence: i64) -> bool:
         """Whether the payload of this message goes on in the next one."""

@@ -14,7 +14,7 @@ from librt.strings import BytesWriter
 from mypy_extensions import i64
 
 from antecede.core.errors import RemoteError
-from antecede.transport.numbering import Numbering
+from antecede.transport.numbering import MessageNumbers
 
 PARTS_LIMIT: Final = 1 << 17
 """Parts, and numbers, that have come before their turn; beyond that they are not noted, and the
@@ -23,16 +23,16 @@ peer is not keeping to the window it was given."""
 JOINED_BELOW: Final = 1 << 12
 """Parts smaller than this are joined as they come: each alone would take many times its size."""
 
-FRAME_MOST: Final = 1 << 17
-PIECEMEAL_MOST: Final = 16
-PIECES_MOST: Final = 512
+FRAME_MAX: Final = 1 << 17
+PIECEMEAL_MAX: Final = 16
+PIECES_MAX: Final = 512
 """The largest frame that comes in pieces, how many of one peer may be under way, and how many
 pieces of one are kept that come after a gap, of no more bytes than a frame has; when there are
 more, those are forgotten."""
 
 
 @final
-class LargePayload:
+class PayloadFragmenter:
     """A payload on its way into the core, part by part."""
 
     __slots__ = ("_offset", "_part_size", "payload", "sequence", "targets")
@@ -71,7 +71,7 @@ class LargePayload:
 
 
 @final
-class Assembly:
+class PayloadAssembler:
     """The payloads of one sender: parts are joined as they are delivered."""
 
     __slots__ = ("_last_delivered", "_noted", "_numbering", "_pieces", "grown_at", "size")
@@ -80,7 +80,7 @@ class Assembly:
         self._last_delivered: i64 = 0
         # Messages that, when they are delivered, are not the end of their payload.
         self._noted: dict[int, bool] = {}
-        self._numbering: Final = Numbering()
+        self._numbering: Final = MessageNumbers()
         self._pieces: list[bytes] = []
         # Bytes of the payload under way; of one that is beyond the limit they are only counted.
         self.size: i64 = 0
@@ -161,7 +161,7 @@ def append_part(pieces: list[bytes], piece: bytes) -> None:
 
 
 @final
-class CutFrame:
+class FrameFragmenter:
     """A frame on its way to a peer, piece by piece."""
 
     __slots__ = ("_data", "check", "offset", "sequence", "size")
@@ -187,7 +187,7 @@ class CutFrame:
 
 
 @final
-class Joining:
+class FrameAssembler:
     """A frame of which some pieces have come.
 
     What follows its beginning without a gap is joined at once, the rest waits: a piece costs the
@@ -231,7 +231,7 @@ class Joining:
             self._joined.write(piece[known:])
 
     def _keep(self, offset: i64, piece: bytes) -> None:
-        if len(self._early) >= PIECES_MOST or self._early_bytes + len(piece) > FRAME_MOST:
+        if len(self._early) >= PIECES_MAX or self._early_bytes + len(piece) > FRAME_MAX:
             self._early.clear()
             self._offsets.clear()
             self._early_bytes = 0
@@ -247,23 +247,23 @@ class Joining:
 
 
 @final
-class Pieces:
+class FrameAssemblers:
     """The frames of one peer that come in pieces."""
 
     __slots__ = ("_joining",)
 
     def __init__(self) -> None:
-        self._joining: dict[int, Joining] = {}
+        self._joining: dict[int, FrameAssembler] = {}
 
     def add(self, sequence: i64, size: i64, check: i64, offset: i64, piece: bytes) -> bytes | None:
         """A piece of the frame of message `sequence` has come; the whole, if it is complete."""
-        if size > FRAME_MOST or offset + len(piece) > size or not piece:
+        if size > FRAME_MAX or offset + len(piece) > size or not piece:
             raise RemoteError(f"a piece of {len(piece)} bytes at {offset} of {size}")
         joining = self._joining.get(sequence)
         if joining is None or joining.size != size or joining.check != check:
-            joining = Joining(size, check)
+            joining = FrameAssembler(size, check)
             self._joining[sequence] = joining
-            if len(self._joining) > PIECEMEAL_MOST:
+            if len(self._joining) > PIECEMEAL_MAX:
                 del self._joining[next(iter(self._joining))]
         joining.add(offset, piece)
         whole = joining.whole()

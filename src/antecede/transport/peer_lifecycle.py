@@ -43,7 +43,7 @@ unless it was released, has said nothing for so long."""
 
 
 @final
-class Standing:
+class PeerLifecycle:
     """How it stands with one incarnation of a peer."""
 
     __slots__ = (
@@ -78,9 +78,9 @@ class Standing:
         # How many members had gone from this node, in all, when the peer was heard last.
         self.departed_then: i64 = 0
 
-    def successor(self) -> "Standing":
+    def successor(self) -> "PeerLifecycle":
         """How it stands when the very same incarnation begins a session anew."""
-        standing = Standing()
+        standing = PeerLifecycle()
         standing.silent = self.silent
         standing.heard_ns = self.heard_ns
         return standing

@@ -6,7 +6,7 @@ from mypy_extensions import i64
 
 
 @final
-class Allowance:
+class RateLimiter:
     """What is left of it grows with time, up to `at_once`."""
 
     __slots__ = ("_ahead_ns", "_every_ns", "_used_up_to_ns")

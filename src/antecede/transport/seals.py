@@ -39,7 +39,7 @@ AHEAD: Final = 8
 SEAL_BYTES: Final = TAG_BYTES
 """What sealing adds to a datagram."""
 
-COPIED_MOST: Final = 8192
+COPIED_MAX: Final = 8192
 """Up to this size it is cheaper to copy bytes than to make a view of them."""
 
 NOT_GENUINE: Final = "not made by whom it claims to be from"
@@ -179,7 +179,7 @@ class ReceivingKey:
 
 
 @final
-class Seal:
+class SessionKeys:
     """The keys of one session, one for each direction: those of one handshake, used once."""
 
     __slots__ = ("_receiving", "_sending", "peer_key")
@@ -211,6 +211,6 @@ class Seal:
 
 def rest_of(data: bytes, start: i64) -> bytes | memoryview:
     """The bytes from `start` on."""
-    if len(data) <= COPIED_MOST:
+    if len(data) <= COPIED_MAX:
         return data[start:]
     return memoryview(data)[start:]

@@ -11,8 +11,8 @@ from mypy_extensions import i64
 
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.core.values import Packet
-from antecede.transport.flow_control import Credit
-from antecede.transport.parts import CutFrame
+from antecede.transport.flow_control import FlowControl
+from antecede.transport.parts import FrameFragmenter
 
 COMPACT_AT: Final = 1024
 """Packets that have left are dropped from the queue when there are so many of them."""
@@ -38,7 +38,7 @@ def forget_left(queue: list[Packet], head: i64) -> i64:
 
 
 @final
-class Outgoing:
+class SendQueue:
     """The queue of one session."""
 
     __slots__ = (
@@ -62,7 +62,7 @@ class Outgoing:
         "permit_due",
     )
 
-    def __init__(self, cumulative: bool, credit: Credit) -> None:
+    def __init__(self, cumulative: bool, credit: FlowControl) -> None:
         # Whether an ack covers all messages before it, so that the latest is enough.
         self._cumulative: Final = cumulative
         self._credit: Final = credit
@@ -72,7 +72,7 @@ class Outgoing:
         self._repeat_head: i64 = 0
         self._repeating: set[int] = set()
         # A message that has left in part: its frame does not fit a datagram.
-        self.cut: CutFrame | None = None
+        self.cut: FrameFragmenter | None = None
         self._highest_queued: i64 = 0
         self._highest_left: i64 = 0
         self._peer_delivered: i64 = 0
@@ -86,12 +86,12 @@ class Outgoing:
         self._held = False
         self._controls: list[Packet] = []
 
-    def successor(self, credit: Credit) -> "Outgoing":
+    def successor(self, credit: FlowControl) -> "SendQueue":
         """What is left for a session that begins anew: the last ack and permit.
 
         The core is asked for the messages again.
         """
-        successor = Outgoing(self._cumulative, credit)
+        successor = SendQueue(self._cumulative, credit)
         self.repeat_control()
         successor.ack_due = self.ack_due
         successor.permit_due = self.permit_due
@@ -218,9 +218,9 @@ class Outgoing:
         self._highest_left = sequence
         self._head = forget_left(self._queue, self._head + 1)
 
-    def begin_cut(self, sequence: i64, frame: bytes) -> CutFrame:
+    def begin_cut(self, sequence: i64, frame: bytes) -> FrameFragmenter:
         """A message leaves in pieces, before anything else does."""
-        self.cut = CutFrame(sequence, frame)
+        self.cut = FrameFragmenter(sequence, frame)
         return self.cut
 
     def end_cut(self) -> None:

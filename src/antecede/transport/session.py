@@ -14,26 +14,34 @@ from antecede.core.process import NEVER_NS
 from antecede.durability.node_state import MET_SINCE
 from antecede.transport.advice import Waits
 from antecede.transport.event_rows import SessionRows
-from antecede.transport.flow_control import Credit
-from antecede.transport.parts import Assembly, Pieces
-from antecede.transport.peer_lifecycle import LET_GO, MET, OVER, RESUMING, STAYING, UNMET, Standing
-from antecede.transport.rate_limiter import Allowance
-from antecede.transport.recovery.in_flight import Sent
+from antecede.transport.flow_control import FlowControl
+from antecede.transport.parts import FrameAssemblers, PayloadAssembler
+from antecede.transport.peer_lifecycle import (
+    LET_GO,
+    MET,
+    OVER,
+    RESUMING,
+    STAYING,
+    UNMET,
+    PeerLifecycle,
+)
+from antecede.transport.rate_limiter import RateLimiter
+from antecede.transport.recovery.in_flight import SentDatagram
 from antecede.transport.recovery.path import Path
-from antecede.transport.recovery.ranges import AckedNumbers
-from antecede.transport.recovery.receipts import Receipts
-from antecede.transport.seals import Seal
-from antecede.transport.send_queue import Outgoing
-from antecede.wire.frames import FRAME_ROOM
+from antecede.transport.recovery.ranges import AckRanges
+from antecede.transport.recovery.receipts import AckTracker
+from antecede.transport.seals import SessionKeys
+from antecede.transport.send_queue import SendQueue
+from antecede.wire.frames import FRAME_OVERHEAD_MAX
 
 ME: Final = 0
 """This node's id in its own core; the sessions with its peers are 1, 2, 3, …"""
 
 UNLIMITED: Final = 1 << 62
-ADDRESS_FACTOR: Final = 3
+AMPLIFICATION_FACTOR: Final = 3
 """To an address where a peer has not answered yet goes at most so many times what came from it."""
 
-TOKENS_MOST: Final = 16
+TOKENS_MAX: Final = 16
 """Tokens that are remembered because their session has begun anew. A process that still has one of
 them lives beside the one that has come back."""
 
@@ -119,12 +127,12 @@ class Session:
         self.name: Final = name
         self.written_name: Final = name.encode()
         self.path = Path(datagram_size, 16 * datagram_size)
-        self.receipts = Receipts()
-        self.credit = Credit(window)
-        self.outgoing = Outgoing(cumulative, self.credit)
-        self.standing = Standing()
-        self.assembly: Final = Assembly()
-        self.pieces: Final = Pieces()
+        self.receipts = AckTracker()
+        self.credit = FlowControl(window)
+        self.outgoing = SendQueue(cumulative, self.credit)
+        self.standing = PeerLifecycle()
+        self.assembly: Final = PayloadAssembler()
+        self.pieces: Final = FrameAssemblers()
         self.rows: Final = rows
         # Who and where it is: known when it is met.
         self.incarnation: i64 = 0
@@ -139,7 +147,7 @@ class Session:
         self.address: object = None
         self._fixed_address = False
         self._moved_ns: i64 = -MOVES_NS
-        self._too_large: Final = Allowance(TOO_LARGE_AT_ONCE, TOO_LARGE_NS)
+        self._too_large: Final = RateLimiter(TOO_LARGE_AT_ONCE, TOO_LARGE_NS)
         # Where the peer has answered from. To another address this many bytes may go until it has
         # repeated the challenge that went there; UNLIMITED: it is there.
         self.proven_address: object = None
@@ -150,8 +158,8 @@ class Session:
         self.response_due = False
         # What its datagrams are sealed with, and, where both sides had said hello at once, what
         # the peer seals with instead. None: nothing is sealed.
-        self.seal: Seal | None = None
-        self.receiving_seal: Seal | None = None
+        self.seal: SessionKeys | None = None
+        self.receiving_seal: SessionKeys | None = None
         self._most: i64 = datagram_size
         # The largest payload that both sides allow.
         self.payload_limit: i64 = payload_limit
@@ -196,7 +204,7 @@ class Session:
     @property
     def largest(self) -> i64:
         """The largest payload that goes to it in one message."""
-        room = self.path.sizes.size - FRAME_ROOM
+        room = self.path.sizes.size - FRAME_OVERHEAD_MAX
         return room if room < self.payload_limit else self.payload_limit
 
     def is_here(self) -> bool:
@@ -223,7 +231,7 @@ class Session:
         token_out: i64,
         address: object,
         fixed_address: bool,
-        seal: Seal | None,
+        seal: SessionKeys | None,
         now_ns: i64,
     ) -> None:
         """The peer is known: from now on datagrams can leave."""
@@ -257,8 +265,8 @@ class Session:
         """
         if self.token_in != 0:
             self.replaced_tokens.append(int(self.token_in))
-            del self.replaced_tokens[:-TOKENS_MOST]
-        self.receipts = Receipts()
+            del self.replaced_tokens[:-TOKENS_MAX]
+        self.receipts = AckTracker()
         self.credit = self.credit.successor()
         self.outgoing = self.outgoing.successor(self.credit)
         self.standing = self.standing.successor()
@@ -337,11 +345,11 @@ class Session:
     def came_from(self, address: object, size: i64) -> None:
         """A datagram has come: so much more may go to where the peer says it is now."""
         if self._allowance != UNLIMITED and address == self.address:
-            self._allowance += ADDRESS_FACTOR * size
+            self._allowance += AMPLIFICATION_FACTOR * size
 
     # What comes, and time.
 
-    def acknowledged(self, acked: AckedNumbers, delay_ns: i64, now_ns: i64) -> None:
+    def acknowledged(self, acked: AckRanges, delay_ns: i64, now_ns: i64) -> None:
         """The peer says which datagrams have come; `path.lost` then holds what has not."""
         path = self.path
         path.acknowledged(acked, delay_ns, now_ns)
@@ -349,7 +357,7 @@ class Session:
             self.standing.bye_was_heard()
         self._repeat_lost_control()
 
-    def expire(self, now_ns: i64) -> Sent | None:
+    def expire(self, now_ns: i64) -> SentDatagram | None:
         """Let the path do what is due; `path.lost` then holds what was lost.
 
         If a probe is wanted: the datagram whose messages it should repeat, if there is one.
@@ -448,7 +456,7 @@ class Session:
         self.ping_due = False
         return due
 
-    def sent(self, sent: Sent, now_ns: i64) -> None:
+    def sent(self, sent: SentDatagram, now_ns: i64) -> None:
         """A datagram has left."""
         self.path.departed(sent, now_ns)
         if self._allowance != UNLIMITED:

@@ -12,9 +12,9 @@ from mypy_extensions import i64, mypyc_attr, u8
 from antecede.core.errors import RemoteError
 from antecede.wire.frames import WAITING
 from antecede.wire.handshake import NAME_LIMIT, read_text, write_text
-from antecede.wire.varint import Reader, write_varint
+from antecede.wire.varint import WireReader, write_varint
 
-SILENT_MS_MOST: Final = 1 << 40
+SILENT_MS_MAX: Final = 1 << 40
 """Nobody was ever silent for longer: 34 years."""
 
 NS_PER_MS: Final = 1_000_000
@@ -38,10 +38,10 @@ def write_waiting(writer: BytesWriter, advice: Advice) -> None:
     silent_ms = advice.silent_ns // NS_PER_MS
     writer.append(u8(WAITING))
     write_text(writer, advice.name)
-    write_varint(writer, silent_ms if silent_ms < SILENT_MS_MOST else SILENT_MS_MOST)
+    write_varint(writer, silent_ms if silent_ms < SILENT_MS_MAX else SILENT_MS_MAX)
 
 
-def read_waiting(reader: Reader) -> Advice:
+def read_waiting(reader: WireReader) -> Advice:
     """What `write_waiting` wrote after the kind."""
     name = read_text(reader, NAME_LIMIT)
     if not name:
@@ -49,6 +49,6 @@ def read_waiting(reader: Reader) -> Advice:
     if not name.isprintable():
         raise RemoteError("a name that no terminal should show")
     silent_ms = reader.varint()
-    if silent_ms > SILENT_MS_MOST:
+    if silent_ms > SILENT_MS_MAX:
         raise RemoteError(f"a silence of {silent_ms} milliseconds")
     return Advice(name, silent_ms * NS_PER_MS)

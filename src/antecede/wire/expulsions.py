@@ -12,17 +12,17 @@ from mypy_extensions import i64, u8
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.values import Value
 from antecede.wire.handshake import NAME_LIMIT, cut_text, harmless, read_text, write_text
-from antecede.wire.varint import Reader, varint_size, write_varint
+from antecede.wire.varint import WireReader, varint_size, write_varint
 
 FENCE_REASON_LIMIT: Final = 200
 """Bytes of the reason of an expulsion."""
 
-STONES_MOST: Final = 256
+STONES_MAX: Final = 256
 """Incarnations in one frame."""
 
 
 @final
-class Tombstone(Value):
+class ExpulsionRecord(Value):
     """An expelled incarnation: it does not come back."""
 
     __slots__ = ("by", "incarnation", "name", "reason")
@@ -47,7 +47,7 @@ def check_reason(reason: str, name: str) -> None:
         ) from None
 
 
-def stones_size(stones: list[Tombstone]) -> i64:
+def stones_size(stones: list[ExpulsionRecord]) -> i64:
     """How many bytes at most a frame with these takes."""
     size: i64 = 4
     for stone in stones:
@@ -56,7 +56,7 @@ def stones_size(stones: list[Tombstone]) -> i64:
     return size
 
 
-def write_stones(writer: BytesWriter, kind: i64, stones: list[Tombstone], told: bool) -> None:
+def write_stones(writer: BytesWriter, kind: i64, stones: list[ExpulsionRecord], told: bool) -> None:
     """Append a frame with these; `told`: also by whom, and why."""
     writer.append(u8(kind))
     if not told:
@@ -70,7 +70,7 @@ def write_stones(writer: BytesWriter, kind: i64, stones: list[Tombstone], told: 
         write_text(writer, stone.reason)
 
 
-def write_incarnations(writer: BytesWriter, stones: list[Tombstone]) -> None:
+def write_incarnations(writer: BytesWriter, stones: list[ExpulsionRecord]) -> None:
     """Append names and numbers, without words."""
     write_varint(writer, len(stones))
     for stone in stones:
@@ -78,12 +78,12 @@ def write_incarnations(writer: BytesWriter, stones: list[Tombstone]) -> None:
         write_varint(writer, stone.incarnation)
 
 
-def read_stones(reader: Reader, told: bool) -> list[Tombstone]:
+def read_stones(reader: WireReader, told: bool) -> list[ExpulsionRecord]:
     """What `write_stones` wrote after the kind."""
     count = reader.varint()
-    if count > STONES_MOST:
-        raise RemoteError(f"news of {count} expulsions at once; {STONES_MOST} are allowed")
-    stones: list[Tombstone] = []
+    if count > STONES_MAX:
+        raise RemoteError(f"news of {count} expulsions at once; {STONES_MAX} are allowed")
+    stones: list[ExpulsionRecord] = []
     for _ in range(count):
         name = read_text(reader, NAME_LIMIT)
         if not name.isprintable():
@@ -94,5 +94,5 @@ def read_stones(reader: Reader, told: bool) -> list[Tombstone]:
         # What was escaped is longer, and is to be told on.
         by = cut_text(harmless(by), NAME_LIMIT)
         reason = cut_text(harmless(reason), FENCE_REASON_LIMIT)
-        stones.append(Tombstone(name, incarnation, by, reason))
+        stones.append(ExpulsionRecord(name, incarnation, by, reason))
     return stones

@@ -25,29 +25,29 @@ TOKEN_AT: Final = 2
 NUMBER_AT: Final = 10
 """Where the token and the number begin."""
 
-HEADER_MOST: Final = 32
+HEADER_BYTES_MAX: Final = 32
 """Bytes that a header takes at most."""
 
-FRAME_ROOM: Final = 256
+FRAME_OVERHEAD_MAX: Final = 256
 """Bytes of a datagram that are kept free of a message, for the header, acks and control."""
 
-PACKETS_MOST: Final = 4000
+PACKETS_MAX: Final = 4000
 """Packets in one datagram, so that twelve bits number them in an event log."""
 
 PADDING: Final = 0x00
-LINK: Final = 0x80
-NUMBERS: Final = 0x80
+FIRST_TRANSPORT_KIND: Final = 0x80
+ACK_RANGES: Final = 0x80
 CREDIT: Final = 0x81
 BYE: Final = 0x82
 RELEASE: Final = 0x83
 PING: Final = 0x84
 STOPPED: Final = 0x85
-PART: Final = 0x86
-PIECE: Final = 0x87
-NOTICES: Final = 0x88
-NOTED: Final = 0x89
+MESSAGE_FRAGMENT: Final = 0x86
+FRAME_FRAGMENT: Final = 0x87
+EXPULSIONS: Final = 0x88
+EXPULSIONS_ACKED: Final = 0x89
 SUSPECTS: Final = 0x8A
-NUMBERED: Final = 0x8C
+SEQUENCE_OFFSET: Final = 0x8C
 CHALLENGE: Final = 0x8D
 RESPONSE: Final = 0x8E
 WAITING: Final = 0x8F

@@ -15,7 +15,7 @@ from mypy_extensions import i64, u8
 
 from antecede.core.checks import ID_LIMIT
 from antecede.core.errors import RemoteError
-from antecede.wire.varint import Reader, write_varint
+from antecede.wire.varint import WireReader, write_varint
 
 HELLO: Final = 0xA1
 WELCOME: Final = 0xA2
@@ -133,7 +133,7 @@ def is_keyed(data: bytes) -> bool:
     return data[0] in (KEYED_HELLO, KEYED_WELCOME, KEYED_COOKIE)
 
 
-def read_versions(reader: Reader) -> tuple[int, int]:
+def read_versions(reader: WireReader) -> tuple[int, int]:
     """The oldest and newest version spoken; what follows may be read only if one is known here."""
     if reader.take(len(MAGIC)) != MAGIC:
         raise RemoteError("a greeting of something else than antecede")
@@ -141,7 +141,7 @@ def read_versions(reader: Reader) -> tuple[int, int]:
     return int(oldest), int(reader.varint())
 
 
-def read_greeting(reader: Reader, oldest: int, newest: int) -> Greeting:
+def read_greeting(reader: WireReader, oldest: int, newest: int) -> Greeting:
     """The rest of a greeting, after `read_versions`; what follows it is padding."""
     incarnation = read_i64_le(reader.take(8), 0)
     token = read_i64_le(reader.take(8), 0)
@@ -185,7 +185,7 @@ def write_refusal(name: str, reason: str, stamp: i64 = 0) -> bytes:
     return writer.getvalue()
 
 
-def read_refusal(reader: Reader) -> tuple[str, str, int]:
+def read_refusal(reader: WireReader) -> tuple[str, str, int]:
     """Who refuses, and why, in letters that any terminal can show; and the stamp, or 0."""
     read_versions(reader)
     name = read_text(reader, NAME_LIMIT)
@@ -203,7 +203,7 @@ def write_unknown(token: i64) -> bytes:
     return writer.getvalue()
 
 
-def read_unknown(reader: Reader) -> i64:
+def read_unknown(reader: WireReader) -> i64:
     """The token that means nothing to the peer."""
     if reader.take(len(MAGIC)) != MAGIC:
         raise RemoteError("a greeting of something else than antecede")
@@ -233,7 +233,7 @@ def write_text(writer: BytesWriter, text: str) -> None:
     writer.write(encoded)
 
 
-def read_text(reader: Reader, limit: i64) -> str:
+def read_text(reader: WireReader, limit: i64) -> str:
     """What `write_text` wrote, of at most `limit` bytes."""
     size = reader.varint()
     if size > limit:

@@ -14,7 +14,7 @@ from mypy_extensions import i64, u8
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.core.values import Message
-from antecede.wire.varint import Reader, varint_size, write_varint
+from antecede.wire.varint import WireReader, varint_size, write_varint
 
 ACK: Final = 0x02
 PERMIT: Final = 0x03
@@ -43,7 +43,7 @@ def write_message(packet: DataPacket, writer: BytesWriter, last: i64) -> None:
     writer.write(message.payload)
 
 
-def read_message(kind: i64, reader: Reader, source: i64, last: i64) -> DataPacket:
+def read_message(kind: i64, reader: WireReader, source: i64, last: i64) -> DataPacket:
     """What `write_message` wrote after the kind."""
     if kind & FOLLOWS:
         if last == 0:
@@ -96,7 +96,7 @@ def write_ask(packet: Ask, writer: BytesWriter) -> None:
     write_varint(writer, packet.lowest)
 
 
-def read_ask(reader: Reader) -> Ask:
+def read_ask(reader: WireReader) -> Ask:
     """What `write_ask` wrote after the kind."""
     delivered = reader.varint()
     return Ask(delivered, reader.varint())

@@ -18,7 +18,15 @@ from mypy_extensions import i64, u8
 
 from antecede.core.checks import ID_LIMIT, check_ids
 from antecede.core.errors import LocalError, RemoteError
-from antecede.core.packets import Ack, Ask, DataPacket, Expulsion, Noted, Notice, Permit
+from antecede.core.packets import (
+    Ack,
+    Ask,
+    DataPacket,
+    ExpulsionAck,
+    ExpulsionNotice,
+    Permit,
+    YouAreExpelled,
+)
 from antecede.core.values import Packet
 from antecede.wire.hybrid import (
     ACK,
@@ -35,7 +43,7 @@ from antecede.wire.hybrid import (
     write_message,
     write_permit,
 )
-from antecede.wire.varint import Reader, varint_size, write_varint
+from antecede.wire.varint import WireReader, varint_size, write_varint
 
 KIND_LIMIT: Final = 0x80
 """Kinds of packets are below this; from here on a frame belongs to the transport."""
@@ -54,7 +62,7 @@ EXPULSION: Final = 0x07
 """Kinds of the packets about expulsions."""
 
 
-def write_notice(packet: Notice, writer: BytesWriter) -> None:
+def write_notice(packet: ExpulsionNotice, writer: BytesWriter) -> None:
     """Append the ids, and the packet inside as it would be alone."""
     write_expelled(writer, packet.processes)
     if packet.inner is None:
@@ -65,15 +73,15 @@ def write_notice(packet: Notice, writer: BytesWriter) -> None:
         raise LocalError(f"{type(packet.inner).__name__} is not carried in a notice")
 
 
-def read_notice(reader: Reader, source: int) -> Notice:
+def read_notice(reader: WireReader, source: int) -> ExpulsionNotice:
     """What `write_notice` wrote."""
     processes = read_expelled(reader)
     kind = reader.byte()
     if kind == NOTHING:
-        return Notice(processes, None)
+        return ExpulsionNotice(processes, None)
     if kind not in CARRIED_KINDS:
         raise RemoteError(f"a packet of kind {kind} is not carried in a notice")
-    return Notice(processes, read_packet(kind, reader, source, 0))
+    return ExpulsionNotice(processes, read_packet(kind, reader, source, 0))
 
 
 def encode(packet: Packet) -> bytes:
@@ -86,7 +94,7 @@ def encode(packet: Packet) -> bytes:
 def decode(data: bytes, source: int) -> Packet:
     """The packet that `source` encoded as `data`; `RemoteError` if `encode` makes no such bytes."""
     check_ids(source, source)
-    reader = Reader(data)
+    reader = WireReader(data)
     packet = read_packet(reader.byte(), reader, source, 0)
     reader.end()
     return packet
@@ -131,18 +139,18 @@ def write_packet(packet: Packet, writer: BytesWriter, last: i64) -> None:
 
 def write_rare(packet: Packet, body: BytesWriter) -> i64:
     """Append the body of a packet about expulsions; the number of its kind."""
-    if isinstance(packet, Notice):
+    if isinstance(packet, ExpulsionNotice):
         write_notice(packet, body)
         return NOTICE
-    if isinstance(packet, Noted):
+    if isinstance(packet, ExpulsionAck):
         write_expelled(body, packet.processes)
         return NOTED
-    if isinstance(packet, Expulsion):
+    if isinstance(packet, YouAreExpelled):
         return EXPULSION
     raise LocalError(f"{type(packet).__name__} has no form on the wire")
 
 
-def read_packet(number: i64, reader: Reader, source: int, last: i64) -> Packet:
+def read_packet(number: i64, reader: WireReader, source: int, last: i64) -> Packet:
     """Read what follows the kind of a frame; also of a packet inside another one."""
     if MESSAGE <= number < MESSAGE + MESSAGE_KINDS:
         return read_message(number, reader, source, last)
@@ -154,22 +162,22 @@ def read_packet(number: i64, reader: Reader, source: int, last: i64) -> Packet:
         return read_ask(reader)
     if number not in (NOTICE, NOTED, EXPULSION):
         raise RemoteError(f"no packet is of kind {number}")
-    body = Reader(reader.take(reader.varint()))
+    body = WireReader(reader.take(reader.varint()))
     packet = read_rare(number, body, source)
     body.end()
     return packet
 
 
-def read_rare(number: i64, body: Reader, source: int) -> Packet:
+def read_rare(number: i64, body: WireReader, source: int) -> Packet:
     """The packet about expulsions whose body this is."""
     if number == NOTICE:
         return read_notice(body, source)
     if number == NOTED:
-        return Noted(read_expelled(body))
-    return Expulsion()
+        return ExpulsionAck(read_expelled(body))
+    return YouAreExpelled()
 
 
-def read_positive(reader: Reader) -> int:
+def read_positive(reader: WireReader) -> int:
     """What `write_positive` wrote."""
     return int(reader.positive())
 
@@ -187,7 +195,7 @@ def write_expelled(writer: BytesWriter, processes: list[int]) -> None:
         before = process
 
 
-def read_expelled(reader: Reader) -> list[int]:
+def read_expelled(reader: WireReader) -> list[int]:
     """What `write_expelled` wrote."""
     processes: list[int] = []
     before = -1

@@ -1,4 +1,5 @@
-"""Integers and bytes on the wire: a `BytesWriter` takes them, a `Reader` that trusts nothing reads.
+"""Integers and bytes on the wire: a `BytesWriter` takes them, a `WireReader` that trusts nothing
+reads.
 
 An integer is a varint (LEB128): seven bits a byte, lowest first, the top bit set on all bytes but
 the last. Every integer has one form only: a padded one is refused, and so is anything from 2**62
@@ -43,7 +44,7 @@ def varint_size(value: i64) -> i64:
 
 @final
 @mypyc_attr(acyclic=True, free_list_len=1)
-class Reader:
+class WireReader:
     """Reads the bytes of a peer from the left; `RemoteError` where they make no sense."""
 
     __slots__ = ("_data", "_position", "_size")

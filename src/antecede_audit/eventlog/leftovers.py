@@ -20,7 +20,7 @@ from antecede.eventlog.processes import read_files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Leftover:
+class UnfinishedLog:
     """The last rows of a recorder that did not end well, or has not ended yet."""
 
     path: Path
@@ -30,7 +30,7 @@ class Leftover:
     """The rows that can be read, as JSON lines."""
 
 
-def find_leftovers(folder: Path) -> list[Leftover]:
+def find_leftovers(folder: Path) -> list[UnfinishedLog]:
     """What was left unfinished in a folder with the files of one run."""
     found, stems = [], set()
     for path in sorted(folder.glob(".*.partial")):
@@ -40,17 +40,17 @@ def find_leftovers(folder: Path) -> list[Leftover]:
             process = process_in(lines)
             if process is None:
                 process = process_called(folder, name["stem"])
-            found.append(Leftover(path=path, process=process, lines=lines))
+            found.append(UnfinishedLog(path=path, process=process, lines=lines))
             stems.add(name["stem"])
     for path in sorted(folder.glob(f".*{CLAIM}")):
         stem = path.name[1:].removesuffix(CLAIM)
         if is_open_claim(path) and stem not in stems:
             process = process_called(folder, stem)
-            found.append(Leftover(path=path, process=process, lines=b""))
+            found.append(UnfinishedLog(path=path, process=process, lines=b""))
     return found
 
 
-def torn_file(file: Path) -> Leftover | None:
+def torn_file(file: Path) -> UnfinishedLog | None:
     """The same for a file of JSON lines whose last line breaks off; None if it does not."""
     if suffix_of(file) != ".jsonl":
         return None
@@ -60,7 +60,7 @@ def torn_file(file: Path) -> Leftover | None:
         if stream.read(1) in (b"", b"\n"):
             return None
     lines = whole_lines(file)
-    return Leftover(path=file, process=process_in(lines), lines=lines)
+    return UnfinishedLog(path=file, process=process_in(lines), lines=lines)
 
 
 def whole_lines(path: Path) -> bytes:

@@ -19,7 +19,7 @@ from antecede.eventlog.processes import read_processes
 from antecede.eventlog.rules import JUDGED
 from antecede.eventlog.schema import TRACE_COLUMNS, Event
 from antecede.installing import how_to_install
-from antecede_audit.eventlog.leftovers import Leftover, find_leftovers, torn_file
+from antecede_audit.eventlog.leftovers import UnfinishedLog, find_leftovers, torn_file
 from antecede_audit.eventlog.reader import read_rows
 from antecede_audit.eventlog.restore import rows_restored
 from antecede_audit.judging.definition import ORDERS, PROCESS, TRACE, Order
@@ -120,7 +120,7 @@ def read_logs(path: str) -> dict[str, tuple[Log, set[int]]]:
     return found
 
 
-def with_lines(log: Log, one: Leftover) -> Log:
+def with_lines(log: Log, one: UnfinishedLog) -> Log:
     """The log and what was left unfinished of it, if that goes on where the log ends."""
     numbered = enumerate(one.lines.splitlines(), start=1)
     rows = [

@@ -38,7 +38,7 @@ from antecede.eventlog.processes import processes_file, read_files, read_process
 from antecede.eventlog.rules import INT64_MAX, INTEGERS, JUDGED
 from antecede.eventlog.schema import TRACE_COLUMNS
 from antecede_audit.eventlog.event_lines import REASON, parse_lines, table_of_lines
-from antecede_audit.eventlog.leftovers import Leftover, find_leftovers, torn_file
+from antecede_audit.eventlog.leftovers import UnfinishedLog, find_leftovers, torn_file
 from antecede_audit.judging.verdict_summary import SUMMARY
 from antecede_audit.spans.schemas import SPANS
 from antecede_audit.spark.job_names import named
@@ -92,7 +92,7 @@ class Source:
     """How it is written; a folder may hold Parquet files and JSON lines."""
     files: tuple[Path, ...] = ()
     """The files of a folder that is one run; Spark looks into folders of runs itself."""
-    leftovers: tuple[tuple[str, Leftover], ...] = ()
+    leftovers: tuple[tuple[str, UnfinishedLog], ...] = ()
     """What recorders left unfinished, and in which run."""
     beside: Path | None = None
     """For a log elsewhere: where on this machine there is a copy of what lies beside it."""
@@ -176,7 +176,7 @@ def copied_beside(top: str, places: Places) -> Path:
     return place
 
 
-def leftovers_of(place: Path, run: str) -> list[Leftover]:
+def leftovers_of(place: Path, run: str) -> list[UnfinishedLog]:
     """What was left unfinished beside the files of a run, or among them."""
     if not place.is_dir():
         torn = torn_file(place)

@@ -23,7 +23,7 @@ from antecede.durability.unconfirmed import InboundMessage
 from antecede.events import Report
 from antecede.network_model.faults import Faults, FaultyNetwork, SlowLink
 from antecede.network_model.latency import Uniform
-from antecede.runtime.carriers.udp import UdpTransport
+from antecede.runtime.carriers.udp import UdpCarrier
 from antecede.runtime.config.addresses import Address
 from antecede.runtime.config.settings import Settings
 from antecede.runtime.errors import Stranded
@@ -157,7 +157,7 @@ def parsed(payload: bytes) -> tuple[str, tuple[str, ...], Seen | None]:
 ME: Final = 0
 
 
-class FaultyTransport(UdpTransport):
+class FaultyTransport(UdpCarrier):
     """A socket, apart from what the faults do to what leaves."""
 
     def __init__(
@@ -375,7 +375,7 @@ async def converse(
     loop = asyncio.get_running_loop()
     place = (settings.bind, settings.mtu, loop, settings.gso)
     if faults is None:
-        transport = UdpTransport(*place)
+        transport = UdpCarrier(*place)
     else:
         transport = FaultyTransport(*place, faults=faults, seed=seed)
     try:

@@ -11,7 +11,7 @@ from antecede.durability.errors import JournalFailed, JournalFull
 from antecede.runtime.config.addresses import Address, CarriedAddress, parse_address
 from antecede.runtime.config.settings import SETTING_NAMES, Settings, gather_settings
 from antecede.runtime.errors import BadConfiguration, Stranded, TraceFailed
-from antecede.runtime.opening import Opening
+from antecede.runtime.opening import NodeOpening
 from antecede_cli.json_lines import OutputFailed, run_json_lines
 from antecede_cli.output import Failed
 
@@ -166,7 +166,7 @@ def command(
 
     at = None if metrics is None else metrics_at(metrics)
     try:
-        run_json_lines(Opening(read(), None), at, read)
+        run_json_lines(NodeOpening(read(), None), at, read)
     except (Stranded, OutputFailed, TraceFailed, Fenced, JournalFailed, JournalFull) as error:
         raise Failed(str(error)) from None
 

@@ -14,7 +14,7 @@ from antecede.core.catalogue import ProtocolInfo
 from antecede.core.effects import Deliver, Effect
 from antecede.core.errors import BufferFull, LocalError, RemoteError
 from antecede.core.process import CausalProcess, EffectList, NodeProcess
-from antecede.core.reports import Stopped
+from antecede.core.reports import SelfExpelled
 from antecede.core.values import Message, Packet
 from antecede_lab.checker.programs import Program
 from antecede_lab.checker.verdicts import CRASHED, INVENTED, REFUSED, UNFAITHFUL, Verdict
@@ -281,7 +281,7 @@ def has_stopped(process: NodeProcess) -> bool:
     """Whether a process has just heard that it is expelled; its reports are taken."""
     stopped = False
     for report in process.reports():
-        stopped = stopped or isinstance(report, Stopped)
+        stopped = stopped or isinstance(report, SelfExpelled)
     return stopped
 
 

@@ -25,7 +25,7 @@ from antecede.core.checks import PAYLOAD_LIMIT
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.errors import RemoteError
 from antecede.core.process import NEVER_NS
-from antecede.core.retransmission import PATIENCE_NS, Alarm, Alarms
+from antecede.core.retransmission import PATIENCE_NS, RetransmissionTimer, RetransmissionTimers
 from antecede.core.sliding import SlidingArray
 from antecede.core.values import IdPacket, Message, MessagePacket, Packet
 from antecede_lab.protocols.group_process import GroupProcess
@@ -96,8 +96,8 @@ class MfProcess(GroupProcess):
         self._patience_ns: Final[i64] = patience_ns
         self._delivered: dict[int, int] = {}
         self._buffer: SlidingArray[Outgoing] = SlidingArray()
-        self._alarm = Alarm(0)
-        self._alarms = Alarms(patience_ns)
+        self._alarm = RetransmissionTimer(0)
+        self._alarms = RetransmissionTimers(patience_ns)
 
     def _check_targets(self, remote: list[int]) -> None:
         self._members.check_one(remote)

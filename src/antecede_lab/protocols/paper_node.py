@@ -1,7 +1,7 @@
 """What the paper's algorithms share besides their lines: options, who is there, timers, arrivals.
 
 Lines of the listings and the errata (E1 to E14) stand where they are carried out; what the listings
-declare in the same words is declared here: ls (last sent ids), ld and rb (`InOrder`), and, by
+declare in the same words is declared here: ls (last sent ids), ld and rb (`FifoReceiver`), and, by
 erratum E8, the highest permit of each sender.
 """
 
@@ -15,7 +15,7 @@ from antecede.core.checks import PAYLOAD_LIMIT, known_processes
 from antecede.core.effects import Effect, Transmit
 from antecede.core.errors import RemoteError
 from antecede.core.hybrid.rule import RECEIVE_LIMIT, SEND_LIMIT
-from antecede.core.in_order import InOrder
+from antecede.core.in_order import FifoReceiver
 from antecede.core.outstanding import Outstanding
 from antecede.core.packets import Ack, DataPacket, Permit
 from antecede.core.process import NEVER_NS, CausalProcess
@@ -52,7 +52,7 @@ class PaperNode(CausalProcess):
         self._payload_limit: Final[i64] = payload_limit
         self._patience_ns: Final[i64] = patience_ns
         self._ls: dict[int, int] = {}
-        self._received = InOrder(receive_limit)
+        self._received = FifoReceiver(receive_limit)
         self._pw: dict[int, int] = {}
         # What is sent again: messages by receiver, and by sender acks of what misses its permit.
         self._unacked = Outstanding(patience_ns)

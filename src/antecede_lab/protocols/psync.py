@@ -30,7 +30,7 @@ from antecede.core.checks import PAYLOAD_LIMIT
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.errors import RemoteError
 from antecede.core.process import NEVER_NS
-from antecede.core.retransmission import PATIENCE_NS, Alarm, Alarms
+from antecede.core.retransmission import PATIENCE_NS, RetransmissionTimer, RetransmissionTimers
 from antecede.core.values import IdPacket, Message, MessagePacket, Packet
 from antecede_lab.protocols.group_process import GroupProcess
 from antecede_lab.protocols.receive_buffer import RECEIVE_LIMIT, WaitingRoom
@@ -118,7 +118,7 @@ class Other:
 
     def __init__(self, process: i64) -> None:
         self.id: Final[i64] = process
-        self.alarm = Alarm(process)
+        self.alarm = RetransmissionTimer(process)
         self.acked: i64 = 0
         self.delivered: i64 = 0
 
@@ -172,7 +172,7 @@ class PsyncProcess(GroupProcess):
         # Whom we asked for a message, until it is delivered.
         self._asked: dict[tuple[int, int], list[int]] = {}
         self._room: WaitingRoom[PsyncMessage] = WaitingRoom(receive_limit)
-        self._alarms = Alarms(patience_ns)
+        self._alarms = RetransmissionTimers(patience_ns)
         for process in self._members.ids():
             if process != me:
                 self._others[process] = Other(process)

@@ -4,14 +4,14 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
-from antecede.core.retransmission import Alarm
+from antecede.core.retransmission import RetransmissionTimer
 from antecede.core.sliding import SlidingArray
 from antecede.core.values import Packet
 from antecede_lab.protocols.link_packets import RANGES_LIMIT, LinkAck, LinkData
 
 
 @final
-class Sent:
+class UnackedPacket:
     """A packet that is not acknowledged in order yet, and whether the peer is known to have it."""
 
     MADE_OF: ClassVar = ("packet",)
@@ -24,7 +24,7 @@ class Sent:
 
 
 @final
-class Channel:
+class ReliableLinkState:
     """Both directions between here and one other process."""
 
     MADE_OF: ClassVar = ("id",)
@@ -34,13 +34,13 @@ class Channel:
     def __init__(self, process: i64) -> None:
         self.id: Final[i64] = process
         # Sending: the index in the queue is the packet's number; transmitted ones come first.
-        self.queue: SlidingArray[Sent] = SlidingArray()
+        self.queue: SlidingArray[UnackedPacket] = SlidingArray()
         self.unsent_at: i64 = 1
         # Receiving: every number below `expected` is taken in, and those in `early` have arrived.
         # A FIFO link keeps their packets; otherwise they are taken in, and None stands there.
         self.expected: i64 = 1
         self.early: dict[int, Packet | None] = {}
-        self.alarm = Alarm(process)
+        self.alarm = RetransmissionTimer(process)
 
     def may_keep(self, number: i64, window: i64) -> bool:
         """Whether a packet is early, new, and not so early that its sender cannot have sent it."""

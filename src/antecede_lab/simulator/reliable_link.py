@@ -26,10 +26,10 @@ from antecede.core.checks import PAYLOAD_LIMIT, checked_payload, known_processes
 from antecede.core.effects import Effect, Transmit
 from antecede.core.errors import BufferFull, RemoteError
 from antecede.core.process import NEVER_NS, CausalProcess
-from antecede.core.retransmission import PATIENCE_NS, Alarms
+from antecede.core.retransmission import PATIENCE_NS, RetransmissionTimers
 from antecede.core.values import Packet
 from antecede_lab.protocols.link_packets import LinkAck, LinkData
-from antecede_lab.simulator.reliable_channel import Channel, Sent
+from antecede_lab.simulator.reliable_channel import ReliableLinkState, UnackedPacket
 from antecede_lab.wire.link_codec import LinkCodec
 
 SEND_LIMIT: Final = 1 << 20
@@ -68,9 +68,9 @@ class ReliableProcess(CausalProcess):
         self._send_limit: Final[i64] = send_limit
         self._window: Final[i64] = window
         self._known: Final = known_processes(me, processes)
-        self._channels: dict[int, Channel] = {}
+        self._channels: dict[int, ReliableLinkState] = {}
         self._outstanding: i64 = 0
-        self._alarms = Alarms(patience_ns)
+        self._alarms = RetransmissionTimers(patience_ns)
 
     def submit(self, targets: Sequence[int], payload: object, now_ns: int) -> list[Effect]:
         content = checked_payload(payload, PAYLOAD_LIMIT)
@@ -111,10 +111,10 @@ class ReliableProcess(CausalProcess):
         """How many packets are not acknowledged in order."""
         return self._outstanding
 
-    def _channel(self, process: int) -> Channel:
+    def _channel(self, process: int) -> ReliableLinkState:
         channel = self._channels.get(process)
         if channel is None:
-            channel = Channel(process)
+            channel = ReliableLinkState(process)
             self._channels[process] = channel
         return channel
 
@@ -125,13 +125,13 @@ class ReliableProcess(CausalProcess):
         for effect in inner:
             if isinstance(effect, Transmit):
                 channel = self._channel(effect.target)
-                channel.queue.add(Sent(LinkData(channel.queue.next, effect.packet)))
+                channel.queue.add(UnackedPacket(LinkData(channel.queue.next, effect.packet)))
                 self._outstanding += 1
                 self._fill_window(channel, now_ns, effects)
             else:
                 effects.append(effect)
 
-    def _fill_window(self, channel: Channel, now_ns: i64, effects: list[Effect]) -> None:
+    def _fill_window(self, channel: ReliableLinkState, now_ns: i64, effects: list[Effect]) -> None:
         queue = channel.queue
         stop = queue.first + self._window
         if stop > queue.next:
@@ -141,7 +141,7 @@ class ReliableProcess(CausalProcess):
             channel.unsent_at += 1
             self._alarms.start(channel.alarm, now_ns)
 
-    def _transmit_again(self, channel: Channel, effects: list[Effect]) -> None:
+    def _transmit_again(self, channel: ReliableLinkState, effects: list[Effect]) -> None:
         """What the peer is not known to have; if it has everything, the oldest, to make it move."""
         queue = channel.queue
         count: i64 = 0
@@ -156,7 +156,7 @@ class ReliableProcess(CausalProcess):
             effects.append(Transmit(channel.id, queue.peek().packet))
 
     def _on_ack(
-        self, channel: Channel, packet: LinkAck, now_ns: i64, effects: list[Effect]
+        self, channel: ReliableLinkState, packet: LinkAck, now_ns: i64, effects: list[Effect]
     ) -> None:
         if not packet.is_sound() or packet.highest() >= channel.unsent_at:
             raise RemoteError(f"{packet} from {channel.id} acknowledges what was never sent")
@@ -177,7 +177,7 @@ class ReliableProcess(CausalProcess):
     # Receiving.
 
     def _on_data(
-        self, channel: Channel, packet: LinkData, now_ns: i64, effects: list[Effect]
+        self, channel: ReliableLinkState, packet: LinkData, now_ns: i64, effects: list[Effect]
     ) -> None:
         number = packet.number
         if number < 1 or isinstance(packet.inner, (LinkData, LinkAck)):
@@ -194,11 +194,11 @@ class ReliableProcess(CausalProcess):
         effects.append(Transmit(channel.id, channel.answer()))
 
     def _hand_over(
-        self, channel: Channel, inner: Packet, now_ns: i64, effects: list[Effect]
+        self, channel: ReliableLinkState, inner: Packet, now_ns: i64, effects: list[Effect]
     ) -> None:
         self._carry_out(self.inner.arrive(channel.id, inner, now_ns), now_ns, effects)
 
-    def _catch_up(self, channel: Channel, now_ns: i64, effects: list[Effect]) -> None:
+    def _catch_up(self, channel: ReliableLinkState, now_ns: i64, effects: list[Effect]) -> None:
         """Take in what has arrived early and whose turn has come."""
         while channel.expected in channel.early:
             inner = channel.early[channel.expected]

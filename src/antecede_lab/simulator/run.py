@@ -12,7 +12,7 @@ from antecede.core.catalogue import ProtocolInfo
 from antecede.core.errors import LocalError
 from antecede.core.process import NEVER_NS
 from antecede.eventlog.log import EventLog
-from antecede.membership.handshake_crypto import Guard
+from antecede.membership.handshake_crypto import HandshakeCrypto
 from antecede.network_model.faults import Faults
 from antecede.network_model.latency import DELAY_NS_MAX
 from antecede_audit.judging.accounts import Account
@@ -132,7 +132,7 @@ def simulate(
     host: str = CORE,
     node_faults: Sequence[NodeFault] = (),
     adversary: Adversary | None = None,
-    guards: dict[str, Guard] | None = None,
+    guards: dict[str, HandshakeCrypto] | None = None,
     policy: SilencePolicy | None = None,
     knows: dict[int, list[int]] | None = None,
 ) -> RunResult:

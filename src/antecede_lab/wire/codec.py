@@ -9,7 +9,7 @@ kind; `PACKET_KINDS` is the only list of them. To add a packet class:
    forms of `wire.forms`;
 2. if no layout can say it, write `write_<name>(packet, writer)` and `read_<name>(reader, source)`,
    and a row `ByHand`: the first appends the body and raises `LocalError` for what the second would
-   refuse, the second takes the body from the `Reader`, to its end, and raises `RemoteError` for
+   refuse, the second takes the body from the `WireReader`, to its end, and raises `RemoteError` for
    what the first never makes;
 3. add a hypothesis strategy for it to the tests of this module, which fail until there is one.
 """
@@ -29,7 +29,7 @@ from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.core.values import IdPacket, Message, MessagePacket, Packet
 from antecede.wire import packets
 from antecede.wire.packets import payload_size
-from antecede.wire.varint import Reader, write_varint
+from antecede.wire.varint import WireReader, write_varint
 from antecede_lab.protocols.bss import BssPacket
 from antecede_lab.protocols.cykas import CykasAck, CykasMessage, YouCanTell
 from antecede_lab.protocols.facts.packets import FactsAck, FactsAsk, FactsMessage, FactsPermit
@@ -105,7 +105,7 @@ class PacketKind(ABC):
         """Append the body of a packet of this class."""
 
     @abstractmethod
-    def read(self, reader: Reader, source: int) -> Packet:
+    def read(self, reader: WireReader, source: int) -> Packet:
         """What `write` wrote, to the end."""
 
 
@@ -135,7 +135,7 @@ class Layout(PacketKind):
         if message is not None:
             writer.write(message.payload)
 
-    def read(self, reader: Reader, source: int) -> Packet:
+    def read(self, reader: WireReader, source: int) -> Packet:
         sender = read_process(reader) if self._carries == ANYBODYS else source
         sequence = reader.positive() if self._carries in (OWN, ANYBODYS) else 0
         fields: dict[str, object] = {}
@@ -165,7 +165,7 @@ class OnlyId(PacketKind):
         assert isinstance(packet, IdPacket), "its row says so"
         write_positive(writer, packet.sequence)
 
-    def read(self, reader: Reader, source: int) -> Packet:  # noqa: ARG002 - it names nobody
+    def read(self, reader: WireReader, source: int) -> Packet:  # noqa: ARG002 - it names nobody
         return cast(Callable[[int], Packet], self.packet_class)(reader.positive())
 
 
@@ -178,7 +178,7 @@ class ByHand(PacketKind):
         number: int,
         packet_class: type[PacketType],
         write: Callable[[PacketType, BytesWriter], None],
-        read: Callable[[Reader, int], PacketType],
+        read: Callable[[WireReader, int], PacketType],
     ) -> None:
         super().__init__(number, packet_class)
         # Only ever called with that class.
@@ -188,7 +188,7 @@ class ByHand(PacketKind):
     def write(self, packet: Packet, writer: BytesWriter) -> None:
         self._write(packet, writer)
 
-    def read(self, reader: Reader, source: int) -> Packet:
+    def read(self, reader: WireReader, source: int) -> Packet:
         return self._read(reader, source)
 
 
@@ -201,7 +201,7 @@ def write_cykas(packet: CykasMessage, writer: BytesWriter) -> None:
     writer.write(packet.carried.payload)
 
 
-def read_cykas(reader: Reader, source: int) -> CykasMessage:
+def read_cykas(reader: WireReader, source: int) -> CykasMessage:
     """What `write_cykas` wrote."""
     tagged = reader.varint()
     if tagged < 2:
@@ -221,7 +221,7 @@ def write_separator(packet: SeparatorPacket, writer: BytesWriter) -> None:
     writer.write(packet.carried.payload)
 
 
-def read_separator(reader: Reader, source: int) -> SeparatorPacket:
+def read_separator(reader: WireReader, source: int) -> SeparatorPacket:
     """What `write_separator` wrote."""
     origin = read_process(reader)
     sequence = reader.positive()
@@ -283,7 +283,7 @@ def encode(packet: Packet) -> bytes:
 def decode(data: bytes, source: int) -> Packet:
     """The packet that `source` encoded as `data`; `RemoteError` if `encode` makes no such bytes."""
     check_ids(source, source)
-    reader = Reader(data)
+    reader = WireReader(data)
     packet = read_packet(reader.byte(), reader, source, 0)
     reader.end()
     return packet
@@ -313,7 +313,7 @@ def write_packet(packet: Packet, writer: BytesWriter, last: i64) -> None:
         packets.write_packet(packet, writer, last)
 
 
-def read_packet(number: i64, reader: Reader, source: int, last: i64) -> Packet:
+def read_packet(number: i64, reader: WireReader, source: int, last: i64) -> Packet:
     """Read what follows the kind of a frame; also of a packet inside another one."""
     if number == LINK_DATA:
         inside = reader.positive()
@@ -323,7 +323,7 @@ def read_packet(number: i64, reader: Reader, source: int, last: i64) -> Packet:
     kind = KIND_OF_NUMBER.get(number)
     if kind is None:
         return packets.read_packet(number, reader, source, last)
-    body = Reader(reader.take(reader.varint()))
+    body = WireReader(reader.take(reader.varint()))
     packet = kind.read(body, source)
     body.end()
     return packet

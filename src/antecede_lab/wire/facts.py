@@ -15,7 +15,7 @@ from mypy_extensions import i64, u8
 from antecede.core.checks import ID_LIMIT
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.values import Message
-from antecede.wire.varint import Reader, write_varint
+from antecede.wire.varint import WireReader, write_varint
 from antecede_lab.protocols.facts.packets import (
     NO_WATERMARKS,
     SENDER_ITSELF,
@@ -96,7 +96,7 @@ def flags_of(packet: FactsMessage) -> i64:
     return flags
 
 
-def read_facts_message(reader: Reader, source: i64) -> FactsMessage:
+def read_facts_message(reader: WireReader, source: i64) -> FactsMessage:
     """What `write_facts_message` wrote."""
     flags = reader.byte()
     sequence = reader.positive()
@@ -114,7 +114,7 @@ def read_facts_message(reader: Reader, source: i64) -> FactsMessage:
     return FactsMessage(message, sequence - back, must, report, watermarks)
 
 
-def read_report(flags: i64, reader: Reader, source: i64, sequence: i64) -> Report | None:
+def read_report(flags: i64, reader: WireReader, source: i64, sequence: i64) -> Report | None:
     """The report that the flags announce."""
     if flags & HAS_REPORT == 0:
         if flags & (HAS_SHAPE | HAS_FACTS) != 0 or flags >> HOPS_SHIFT != 0:
@@ -154,7 +154,7 @@ def write_shape(report: Report, writer: BytesWriter) -> None:
     write_ids(report.exceptions, writer)
 
 
-def read_mask(reader: Reader, size: i64) -> i64:
+def read_mask(reader: WireReader, size: i64) -> i64:
     """A filter of so many bytes, of which the last is not zero."""
     mask: i64 = 0
     for place in range(size):
@@ -178,7 +178,7 @@ def write_ids(ids: tuple[int, ...], writer: BytesWriter) -> None:
         before = number
 
 
-def read_ids(reader: Reader, count: i64) -> tuple[int, ...]:
+def read_ids(reader: WireReader, count: i64) -> tuple[int, ...]:
     """What `write_ids` wrote."""
     found: list[int] = []
     before: i64 = -1
@@ -188,7 +188,7 @@ def read_ids(reader: Reader, count: i64) -> tuple[int, ...]:
     return tuple(found)
 
 
-def read_id(reader: Reader, before: i64) -> i64:
+def read_id(reader: WireReader, before: i64) -> i64:
     """An id, written as its distance from a lower one."""
     distance = reader.varint()
     if distance >= ID_LIMIT or before + 1 + distance >= ID_LIMIT:
@@ -211,7 +211,7 @@ def write_marks(must: list[Mark], writer: BytesWriter) -> None:
         before = mark.sender
 
 
-def read_marks(reader: Reader) -> list[Mark]:
+def read_marks(reader: WireReader) -> list[Mark]:
     """What `write_marks` wrote."""
     count = reader.count()
     if count == 0:
@@ -268,7 +268,7 @@ def write_tagged(writer: BytesWriter, value: i64, count: i64) -> None:
         write_varint(writer, count - 2)
 
 
-def read_facts(reader: Reader, source: i64, sequence: i64) -> list[Fact]:
+def read_facts(reader: WireReader, source: i64, sequence: i64) -> list[Fact]:
     """What `write_facts` wrote."""
     count = reader.count()
     if count == 0:
@@ -290,7 +290,7 @@ def read_facts(reader: Reader, source: i64, sequence: i64) -> list[Fact]:
 
 
 def read_messages(
-    reader: Reader, sender: i64, earlier: i64, several: i64, facts: list[Fact]
+    reader: WireReader, sender: i64, earlier: i64, several: i64, facts: list[Fact]
 ) -> None:
     """The messages of one sender; `earlier` is the id they are counted down from, if from any."""
     for _ in range(read_count(reader, several)):
@@ -305,7 +305,7 @@ def read_messages(
         earlier = number - 1
 
 
-def read_count(reader: Reader, several: i64) -> i64:
+def read_count(reader: WireReader, several: i64) -> i64:
     """How many follow: one, or what `write_tagged` wrote after an odd value."""
     return 1 if several == 0 else reader.count() + 2
 
@@ -351,7 +351,7 @@ def write_levels(watermark: Watermark, low: i64, writer: BytesWriter) -> None:
     write_ids(watermark.exceptions, writer)
 
 
-def read_watermarks(reader: Reader, above: i64) -> list[Watermark]:
+def read_watermarks(reader: WireReader, above: i64) -> list[Watermark]:
     """What `write_watermarks` wrote; none, if their number is 0."""
     watermarks: list[Watermark] = []
     for place in range(reader.count()):
@@ -374,7 +374,7 @@ def read_watermarks(reader: Reader, above: i64) -> list[Watermark]:
     return watermarks
 
 
-def read_sequence(reader: Reader) -> i64:
+def read_sequence(reader: WireReader) -> i64:
     """An integer below the highest message id."""
     value = reader.varint()
     if value >= SEQUENCE_LIMIT:
@@ -391,7 +391,7 @@ def write_facts_ack(packet: FactsAck, writer: BytesWriter) -> None:
     write_watermarks(packet.watermarks, 0, writer)
 
 
-def read_facts_ack(reader: Reader, source: i64) -> FactsAck:  # noqa: ARG001 - one signature for all
+def read_facts_ack(reader: WireReader, source: i64) -> FactsAck:  # noqa: ARG001 - one signature for all
     """What `write_facts_ack` wrote."""
     sequence = reader.varint()
     return FactsAck(sequence, read_watermarks(reader, 0))
@@ -405,7 +405,7 @@ def write_facts_permit(packet: FactsPermit, writer: BytesWriter) -> None:
     write_watermarks(packet.watermarks, 0, writer)
 
 
-def read_facts_permit(reader: Reader, source: i64) -> FactsPermit:  # noqa: ARG001 - one signature
+def read_facts_permit(reader: WireReader, source: i64) -> FactsPermit:  # noqa: ARG001 - one signature
     """What `write_facts_permit` wrote."""
     sequence = reader.varint()
     exceptions = read_ids(reader, reader.count())
@@ -420,7 +420,7 @@ def write_facts_ask(packet: FactsAsk, writer: BytesWriter) -> None:
     write_watermarks(packet.watermarks, 0, writer)
 
 
-def read_facts_ask(reader: Reader, source: i64) -> FactsAsk:  # noqa: ARG001 - one signature for all
+def read_facts_ask(reader: WireReader, source: i64) -> FactsAsk:  # noqa: ARG001 - one signature for all
     """What `write_facts_ask` wrote."""
     delivered = reader.varint()
     lowest = reader.varint()

@@ -19,7 +19,7 @@ from antecede.core.checks import ID_LIMIT
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.values import Message
 from antecede.wire.packets import read_expelled, read_positive, write_expelled
-from antecede.wire.varint import VARINT_LIMIT, Reader, write_varint
+from antecede.wire.varint import VARINT_LIMIT, WireReader, write_varint
 from antecede_lab.protocols.ks_log import Log, Sends
 from antecede_lab.protocols.piggyback import Predecessor
 from antecede_lab.protocols.vectors import Vector
@@ -36,7 +36,7 @@ class Form:
     """How one field is written and read: `LocalError` and `RemoteError` for what has no form."""
 
     def __init__(
-        self, write: Callable[[BytesWriter, Field], None], read: Callable[[Reader], Field]
+        self, write: Callable[[BytesWriter, Field], None], read: Callable[[WireReader], Field]
     ) -> None:
         # Only ever called with what is in such a field.
         self.write: Final = cast(Callable[[BytesWriter, Any], None], write)
@@ -67,12 +67,12 @@ def write_later(writer: BytesWriter, value: int, before: int) -> None:
     write_number(writer, value - before - 1)
 
 
-def read_number(reader: Reader) -> int:
+def read_number(reader: WireReader) -> int:
     """What `write_number` wrote."""
     return int(reader.varint())
 
 
-def read_later(reader: Reader, before: int, limit: int) -> int:
+def read_later(reader: WireReader, before: int, limit: int) -> int:
     """The next integer of an ascending list, below `limit`."""
     distance: int = reader.varint()
     value = before + 1 + distance
@@ -88,7 +88,7 @@ def write_numbers(writer: BytesWriter, numbers: tuple[int, ...]) -> None:
         write_number(writer, number)
 
 
-def read_numbers(reader: Reader) -> tuple[int, ...]:
+def read_numbers(reader: WireReader) -> tuple[int, ...]:
     """What `write_numbers` wrote."""
     return tuple([read_number(reader) for _ in range(reader.count())])
 
@@ -103,7 +103,7 @@ def write_process(writer: BytesWriter, process: int) -> None:
     write_varint(writer, process)
 
 
-def read_process(reader: Reader) -> int:
+def read_process(reader: WireReader) -> int:
     """What `write_process` wrote."""
     return read_later(reader, -1, ID_LIMIT)
 
@@ -115,7 +115,7 @@ def write_targets(writer: BytesWriter, targets: tuple[int, ...]) -> None:
     write_ids(writer, targets)
 
 
-def read_targets(reader: Reader) -> tuple[int, ...]:
+def read_targets(reader: WireReader) -> tuple[int, ...]:
     """What `write_targets` wrote."""
     targets = read_ids(reader)
     if not targets:
@@ -134,7 +134,7 @@ def write_ids(writer: BytesWriter, ids: tuple[int, ...]) -> None:
         before = process
 
 
-def read_ids(reader: Reader) -> list[int]:
+def read_ids(reader: WireReader) -> list[int]:
     """What `write_ids` wrote."""
     ids: list[int] = []
     before = -1
@@ -161,7 +161,7 @@ def write_ids_of(writer: BytesWriter, ids: Ids) -> None:
         before = process
 
 
-def read_ids_of(reader: Reader) -> Ids:
+def read_ids_of(reader: WireReader) -> Ids:
     """What `write_ids_of` wrote."""
     ids: list[tuple[int, int]] = []
     before = -1
@@ -184,7 +184,7 @@ def write_matrix(writer: BytesWriter, rows: dict[int, Vector]) -> None:
         before = process
 
 
-def read_matrix(reader: Reader) -> dict[int, Vector]:
+def read_matrix(reader: WireReader) -> dict[int, Vector]:
     """What `write_matrix` wrote."""
     rows: dict[int, Vector] = {}
     before = -1
@@ -235,7 +235,7 @@ def runs_of(vector: Vector) -> list[list[int]]:
     return runs
 
 
-def read_vector(reader: Reader) -> Vector:
+def read_vector(reader: WireReader) -> Vector:
     """What `write_vector` wrote."""
     counts: dict[int, int] = {}
     runs = reader.count()
@@ -291,7 +291,7 @@ def encoded_sends(sends: Sends) -> bytes:
     return writer.getvalue()
 
 
-def read_log(reader: Reader) -> Log:
+def read_log(reader: WireReader) -> Log:
     """What `write_log` wrote."""
     log: Log = {}
     before = -1
@@ -301,7 +301,7 @@ def read_log(reader: Reader) -> Log:
     return log
 
 
-def read_sends(reader: Reader) -> Sends:
+def read_sends(reader: WireReader) -> Sends:
     """What `write_sends` wrote."""
     entries: dict[int, frozenset[int]] = {}
     count = reader.count()
@@ -329,7 +329,7 @@ def write_predecessors(writer: BytesWriter, before: tuple[Predecessor, ...]) -> 
         writer.write(message.payload)
 
 
-def read_predecessors(reader: Reader) -> tuple[Predecessor, ...]:
+def read_predecessors(reader: WireReader) -> tuple[Predecessor, ...]:
     """What `write_predecessors` wrote."""
     before: list[Predecessor] = []
     for _ in range(reader.count()):

@@ -11,7 +11,7 @@ from librt.strings import BytesWriter
 from mypy_extensions import i64
 
 from antecede.core.errors import LocalError, RemoteError
-from antecede.wire.varint import VARINT_LIMIT, Reader, write_varint
+from antecede.wire.varint import VARINT_LIMIT, WireReader, write_varint
 from antecede_lab.protocols.link_packets import RANGES_LIMIT, LinkAck, LinkData
 
 LINK_DATA: Final = 48
@@ -46,7 +46,7 @@ def write_link_ack(packet: LinkAck, writer: BytesWriter) -> None:
         end = last
 
 
-def read_link_ack(reader: Reader, source: i64) -> LinkAck:  # noqa: ARG001 - one signature for all
+def read_link_ack(reader: WireReader, source: i64) -> LinkAck:  # noqa: ARG001 - one signature for all
     """What `write_link_ack` wrote."""
     through = reader.varint()
     count = reader.count()

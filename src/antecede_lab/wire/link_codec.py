@@ -7,7 +7,7 @@ from librt.strings import BytesWriter
 from antecede.core.codec import PacketCodec
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.values import Packet
-from antecede.wire.varint import Reader
+from antecede.wire.varint import WireReader
 from antecede_lab.protocols.link_packets import LinkAck, LinkData
 from antecede_lab.wire.codec import decode, encode
 from antecede_lab.wire.link import LINK_DATA, write_link_number
@@ -33,7 +33,7 @@ class LinkCodec(PacketCodec):
 
     def decode(self, data: bytes, source: int) -> Packet:
         if data[:1] == bytes([LINK_DATA]):
-            reader = Reader(data, 1)
+            reader = WireReader(data, 1)
             number = reader.positive()
             return LinkData(number, self._inner.decode(reader.rest(), source))
         packet = decode(data, source)

@@ -13,7 +13,7 @@ FENCE, EXPELLING, NODE = (
 FILES = [FENCE, "antecede/core/hybrid/state", EXPELLING, NODE, "antecede/core/hybrid/rule"]
 """In the order in which they import each other."""
 
-CARRYING = "        if self.unnoted is not None:\n            packet = Notice("
+CARRYING = "        if self.unnoted is not None:\n            packet = ExpulsionNotice("
 MUTANTS: dict[str, tuple[str, str, str]] = {
     "messages do not carry notices": (
         FENCE,
@@ -27,8 +27,8 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     ),
     "a notice is carried once": (
         FENCE,
-        "            packet = Notice(sorted(self.unnoted), packet)\n",
-        "            packet = Notice(sorted(self.unnoted), packet)\n"
+        "            packet = ExpulsionNotice(sorted(self.unnoted), packet)\n",
+        "            packet = ExpulsionNotice(sorted(self.unnoted), packet)\n"
         "            self.unnoted = None\n",
     ),
     "the packet is taken before its notices": (
@@ -81,8 +81,8 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     ),
     "whoever says that we are expelled is believed, though we expelled it": (
         FENCE,
-        "        if not isinstance(packet, Expulsion):\n            outbox",
-        "        if isinstance(packet, Expulsion):\n"
+        "        if not isinstance(packet, YouAreExpelled):\n            outbox",
+        "        if isinstance(packet, YouAreExpelled):\n"
         "            self.stop(source)\n"
         "        else:\n            outbox",
     ),

@@ -6,7 +6,7 @@ delivered with everything that happened before it. Searched depth first; equal s
 
 from dataclasses import dataclass, field
 
-from antecede.core import Deliver, Effect, EffectList, NodeProcess, Packet, Stopped
+from antecede.core import Deliver, Effect, EffectList, NodeProcess, Packet, SelfExpelled
 from antecede.core.catalogue import ProtocolInfo
 
 
@@ -159,7 +159,7 @@ class Search:
                 self.delivered(state, me, effect.message.payload.decode())
             else:
                 state.flights.append((me, int(effect.target), effect.packet))
-        if any(isinstance(report, Stopped) for report in state.processes[me].reports()):
+        if any(isinstance(report, SelfExpelled) for report in state.processes[me].reports()):
             state.gone[me] = True
 
     def delivered(self, state: State, me: int, name: str) -> None:

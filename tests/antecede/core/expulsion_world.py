@@ -8,7 +8,7 @@ somebody, the expelled are cut off, and the rest must come to rest with nothing 
 from dataclasses import dataclass
 from random import Random
 
-from antecede.core import EffectList, NodeProcess, Stopped
+from antecede.core import EffectList, NodeProcess, SelfExpelled
 from antecede.core.catalogue import ProtocolInfo
 from antecede_audit.judging.oracle import check_log
 from tests.properties.schedule import STEP_NS, EndlessError, Schedule
@@ -64,7 +64,7 @@ class World(Schedule):
 
     def listen(self, me: int) -> None:
         """Take the reports of a process."""
-        if any(isinstance(report, Stopped) for report in self.node(me).reports()):
+        if any(isinstance(report, SelfExpelled) for report in self.node(me).reports()):
             self.stopped.add(me)
 
     def step(self) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from antecede.core.cloning import twin_of
 from antecede.core.process import NEVER_NS
-from antecede.core.retransmission import DOUBLINGS_MAX, Alarm, Alarms
+from antecede.core.retransmission import DOUBLINGS_MAX, RetransmissionTimer, RetransmissionTimers
 from tests.papers.counting import LineCounter, assert_constant, interpreted_only
 
 PATIENCE_NS = 10
@@ -40,8 +40,8 @@ happenings = st.lists(
 def test_alarms_ring_exactly_when_a_look_at_each_of_them_would_say(
     steps: list[tuple[str, int, int]],
 ) -> None:
-    alarms = Alarms(PATIENCE_NS)
-    real = [Alarm(owner) for owner in range(5)]
+    alarms = RetransmissionTimers(PATIENCE_NS)
+    real = [RetransmissionTimer(owner) for owner in range(5)]
     plain = [Plain() for _ in range(5)]
     now_ns = 0
     for what, owner, passed_ns in steps:
@@ -68,7 +68,7 @@ def test_alarms_ring_exactly_when_a_look_at_each_of_them_would_say(
         assert alarms.next_ns() <= soonest_ns, "a driver would sleep too long"
 
 
-def rings(alarms: Alarms, until_ns: int) -> list[int]:
+def rings(alarms: RetransmissionTimers, until_ns: int) -> list[int]:
     """When a driver that sleeps until `next_ns` sees something ring, and lets it wait again."""
     times = []
     while alarms.next_ns() <= until_ns:
@@ -80,8 +80,8 @@ def rings(alarms: Alarms, until_ns: int) -> list[int]:
 
 
 def test_patience_doubles_up_to_a_limit() -> None:
-    alarms = Alarms(PATIENCE_NS)
-    alarms.start(Alarm(7), 0)
+    alarms = RetransmissionTimers(PATIENCE_NS)
+    alarms.start(RetransmissionTimer(7), 0)
     times = rings(alarms, 2_000)
     gaps = [later - sooner for sooner, later in zip([0, *times], times, strict=False)]
     longest = PATIENCE_NS * 2**DOUBLINGS_MAX
@@ -91,8 +91,8 @@ def test_patience_doubles_up_to_a_limit() -> None:
 
 def test_after_progress_an_alarm_that_had_become_slow_is_quick_again() -> None:
     """Its place in the queue was far ahead; the next loss must not wait for that place."""
-    alarms = Alarms(PATIENCE_NS)
-    alarm = Alarm(7)
+    alarms = RetransmissionTimers(PATIENCE_NS)
+    alarm = RetransmissionTimer(7)
     alarms.start(alarm, 0)
     assert rings(alarms, 400)[-1] == 310
     alarm.progress(401)
@@ -100,8 +100,8 @@ def test_after_progress_an_alarm_that_had_become_slow_is_quick_again() -> None:
 
 
 def test_an_alarm_that_is_off_is_forgotten_when_its_place_comes_up() -> None:
-    alarms = Alarms(PATIENCE_NS)
-    alarm = Alarm(7)
+    alarms = RetransmissionTimers(PATIENCE_NS)
+    alarm = RetransmissionTimer(7)
     alarms.start(alarm, 0)
     alarm.on = False
     assert alarms.ringing(PATIENCE_NS) == []
@@ -109,7 +109,7 @@ def test_an_alarm_that_is_off_is_forgotten_when_its_place_comes_up() -> None:
 
 
 def test_a_copy_rings_as_its_original_does() -> None:
-    alarms, alarm = Alarms(PATIENCE_NS), Alarm(7)
+    alarms, alarm = RetransmissionTimers(PATIENCE_NS), RetransmissionTimer(7)
     alarms.start(alarm, 0)
     rings(alarms, 100)
     twins, twin = twin_of((alarms, alarm))
@@ -121,9 +121,9 @@ def test_a_copy_rings_as_its_original_does() -> None:
 def test_a_tick_costs_what_is_due_however_many_alarms_there_are() -> None:
     steps = {}
     for count in (10, 100, 10_000):
-        alarms = Alarms(PATIENCE_NS)
+        alarms = RetransmissionTimers(PATIENCE_NS)
         for owner in range(count):
-            alarms.start(Alarm(owner), owner)
+            alarms.start(RetransmissionTimer(owner), owner)
         steps[count] = LineCounter("core/retransmission.py").run(alarms.ringing, PATIENCE_NS + 4)
     assert_constant(steps, 1)
 
@@ -132,8 +132,8 @@ def test_a_tick_costs_what_is_due_however_many_alarms_there_are() -> None:
 def test_progress_costs_the_same_however_many_alarms_there_are() -> None:
     steps = {}
     for count in (10, 10_000):
-        alarms = Alarms(PATIENCE_NS)
-        everyone = [Alarm(owner) for owner in range(count)]
+        alarms = RetransmissionTimers(PATIENCE_NS)
+        everyone = [RetransmissionTimer(owner) for owner in range(count)]
         for alarm in everyone:
             alarms.start(alarm, 0)
         steps[count] = LineCounter("core/retransmission.py").run(everyone[5].progress, 5)

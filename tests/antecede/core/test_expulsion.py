@@ -7,22 +7,29 @@ import pytest
 from antecede import compiled
 from antecede.core import (
     Deliver,
+    DeliveryUnknown,
     Effect,
     EffectList,
     Expelled,
     Fenced,
     LocalError,
     Message,
+    NotSentTo,
     Packet,
-    Refused,
     RemoteError,
-    Stopped,
+    SelfExpelled,
     Transmit,
-    Unconfirmed,
 )
 from antecede.core.fence import EXPELLED_LIMIT
 from antecede.core.hybrid.rule import HybridProcess
-from antecede.core.packets import Ack, DataPacket, Expulsion, Noted, Notice, Permit
+from antecede.core.packets import (
+    Ack,
+    DataPacket,
+    ExpulsionAck,
+    ExpulsionNotice,
+    Permit,
+    YouAreExpelled,
+)
 from antecede_lab.catalogue import PROTOCOLS
 from antecede_lab.protocols.facts.process import FactsProcess
 from tests.antecede.core.expulsion_mutants import MUTANTS, mutant
@@ -111,8 +118,8 @@ def both_go_on(make: Make) -> bool:
     x = make(X, EVERYONE)
     x.submit([K], b"", 0)
     x.expel(K, 0)
-    x.arrive(K, Expulsion(), 0)
-    return Stopped(K) not in x.reports()
+    x.arrive(K, YouAreExpelled(), 0)
+    return SelfExpelled(K) not in x.reports()
 
 
 STORIES: list[Callable[[Make], bool]] = [message_in_order, permit_in_order, both_go_on]
@@ -150,14 +157,14 @@ def test_whoever_is_expelled_is_out() -> None:
     alice.submit([CAROL], b"", 0)
 
     assert alice.expel(BOB, 0) == [
-        Transmit(CAROL, Notice([BOB], Permit(3))),
-        Transmit(CAROL, Notice([BOB], None)),
+        Transmit(CAROL, ExpulsionNotice([BOB], Permit(3))),
+        Transmit(CAROL, ExpulsionNotice([BOB], None)),
     ]
-    assert alice.reports() == [Expelled(BOB, 3), Unconfirmed(1, BOB), Unconfirmed(2, BOB)]
+    assert alice.reports() == [Expelled(BOB, 3), DeliveryUnknown(1, BOB), DeliveryUnknown(2, BOB)]
     assert alice.reports() == []
     assert (alice.owes(BOB), alice.buffered()) == (0, 1)
-    assert alice.arrive(BOB, message(BOB, 4, 3), 0) == [Transmit(BOB, Expulsion())]
-    assert alice.arrive(BOB, Expulsion(), 0) == []
+    assert alice.arrive(BOB, message(BOB, 4, 3), 0) == [Transmit(BOB, YouAreExpelled())]
+    assert alice.arrive(BOB, YouAreExpelled(), 0) == []
     assert alice.expel(BOB, 0) == []
 
 
@@ -169,16 +176,16 @@ def test_what_is_submitted_for_the_expelled_is_refused_and_goes_to_the_others() 
     assert alice.submit([BOB], b"", 0) == []
     effects = alice.submit([BOB, CAROL], b"", 0)
     assert effects[0] == Transmit(
-        CAROL, Notice([BOB], DataPacket(Message(ALICE, 2, b""), 0, False))
+        CAROL, ExpulsionNotice([BOB], DataPacket(Message(ALICE, 2, b""), 0, False))
     )
-    assert alice.reports() == [Refused(1, BOB), Refused(2, BOB)]
+    assert alice.reports() == [NotSentTo(1, BOB), NotSentTo(2, BOB)]
     assert alice.buffered() == 1
 
 
 def test_once_noted_messages_are_as_small_as_before() -> None:
     alice = process(ALICE, CAROL)
     alice.expel(BOB, 0)
-    alice.arrive(CAROL, Noted([BOB]), 0)
+    alice.arrive(CAROL, ExpulsionAck([BOB]), 0)
 
     assert alice.submit([CAROL], b"", 0) == [
         Transmit(CAROL, DataPacket(Message(ALICE, 1, b""), 0, False))
@@ -188,28 +195,31 @@ def test_once_noted_messages_are_as_small_as_before() -> None:
 def test_a_notice_is_noted_passed_on_and_repeated_until_it_is_noted() -> None:
     carol = process(CAROL, ALICE, DAVE)
 
-    assert carol.arrive(ALICE, Notice([BOB], None), 0) == [
-        Transmit(DAVE, Notice([BOB], None)),
-        Transmit(ALICE, Noted([BOB])),
+    assert carol.arrive(ALICE, ExpulsionNotice([BOB], None), 0) == [
+        Transmit(DAVE, ExpulsionNotice([BOB], None)),
+        Transmit(ALICE, ExpulsionAck([BOB])),
     ]
     assert carol.deadline_ns() == PATIENCE_NS
-    assert carol.expire(PATIENCE_NS) == [Transmit(DAVE, Notice([BOB], None))]
-    carol.arrive(DAVE, Noted([BOB]), PATIENCE_NS)
+    assert carol.expire(PATIENCE_NS) == [Transmit(DAVE, ExpulsionNotice([BOB], None))]
+    carol.arrive(DAVE, ExpulsionAck([BOB]), PATIENCE_NS)
     assert carol.expire(10**9) == []
     assert carol.deadline_ns() is None
     # A repeated notice is noted again, and told to nobody.
-    assert carol.arrive(ALICE, Notice([BOB], None), 0) == [Transmit(ALICE, Noted([BOB]))]
+    assert carol.arrive(ALICE, ExpulsionNotice([BOB], None), 0) == [
+        Transmit(ALICE, ExpulsionAck([BOB]))
+    ]
 
 
 @pytest.mark.parametrize(
-    "news", [Expulsion(), Notice([CAROL, DAVE], None), Notice([CAROL], Permit(1))]
+    "news",
+    [YouAreExpelled(), ExpulsionNotice([CAROL, DAVE], None), ExpulsionNotice([CAROL], Permit(1))],
 )
 def test_whoever_hears_that_it_is_expelled_stops_for_good(news: Packet) -> None:
     carol = process(CAROL)
     carol.submit([BOB], b"", 0)
 
     assert carol.arrive(ALICE, news, 0) == []
-    assert carol.reports() == [Stopped(ALICE)]
+    assert carol.reports() == [SelfExpelled(ALICE)]
     assert carol.deadline_ns() is None
     assert carol.expire(10**9) == []
     assert carol.arrive(BOB, message(BOB, 1), 0) == []
@@ -228,11 +238,11 @@ def test_who_is_met_by_its_own_notice_is_told_again_and_again(
     for gone in (7, 8):
         bob.expel(gone, 0)
 
-    told = bob.arrive(CAROL, Notice([7], None), 0)
+    told = bob.arrive(CAROL, ExpulsionNotice([7], None), 0)
     again = bob.expire(PATIENCE_NS)
 
-    assert Transmit(CAROL, Notice([8], None)) in told
-    assert again == [Transmit(CAROL, Notice([8], None))]
+    assert Transmit(CAROL, ExpulsionNotice([8], None)) in told
+    assert again == [Transmit(CAROL, ExpulsionNotice([8], None))]
 
 
 def test_nobody_can_expel_itself_or_what_is_no_process() -> None:
@@ -246,11 +256,11 @@ def test_nobody_can_expel_itself_or_what_is_no_process() -> None:
 @pytest.mark.parametrize(
     "packet",
     [
-        Notice([-1], None),
-        Notice([1 << 31], None),
-        Notice([DAVE], Ack(1)),
-        Notice([DAVE], message(BOB, 1)),
-        Notice(list(range(100, 100 + (1 << 16) + 1)), None),
+        ExpulsionNotice([-1], None),
+        ExpulsionNotice([1 << 31], None),
+        ExpulsionNotice([DAVE], Ack(1)),
+        ExpulsionNotice([DAVE], message(BOB, 1)),
+        ExpulsionNotice(list(range(100, 100 + (1 << 16) + 1)), None),
     ],
 )
 def test_a_notice_that_makes_no_sense_changes_nothing(packet: Packet) -> None:
@@ -266,7 +276,7 @@ def test_a_notice_about_its_own_sender_is_ignored() -> None:
     carol = process(CAROL, ALICE)
     before = carol.fingerprint()
 
-    assert carol.arrive(ALICE, Notice([ALICE], None), 0) == []
+    assert carol.arrive(ALICE, ExpulsionNotice([ALICE], None), 0) == []
     assert carol.fingerprint() == before
 
 
@@ -285,23 +295,23 @@ def test_at_the_limit_only_news_of_more_is_refused() -> None:
     """Old news still counts, our own decisions do, and nobody comes back."""
     bob = process(BOB, ALICE, CAROL)
     strangers = list(range(100, 100 + EXPELLED_LIMIT))
-    bob.arrive(ALICE, Notice(strangers[1:], None), 0)
+    bob.arrive(ALICE, ExpulsionNotice(strangers[1:], None), 0)
     bob.reports()
 
     # One is left: two are refused as a whole, and one is not.
     with pytest.raises(RemoteError, match="more than 65536"):
-        bob.arrive(ALICE, Notice([strangers[0], 99], None), 0)
-    bob.arrive(ALICE, Notice([strangers[0]], None), 0)
+        bob.arrive(ALICE, ExpulsionNotice([strangers[0], 99], None), 0)
+    bob.arrive(ALICE, ExpulsionNotice([strangers[0]], None), 0)
     assert [report.process for report in bob.reports() if isinstance(report, Expelled)] == [100]
 
     # Whoever has nothing new to say is listened to, whatever it carries.
-    carried = Notice(strangers[-3:], message(ALICE, 1))
+    carried = ExpulsionNotice(strangers[-3:], message(ALICE, 1))
     assert Deliver(Message(ALICE, 1, b"")) in bob.arrive(ALICE, carried, 0)
     with pytest.raises(RemoteError, match="more than 65536"):
-        bob.arrive(ALICE, Notice([99], message(ALICE, 2, 1)), 0)
+        bob.arrive(ALICE, ExpulsionNotice([99], message(ALICE, 2, 1)), 0)
 
     bob.expel(CAROL, 0)
-    assert bob.arrive(CAROL, message(CAROL, 1), 0) == [Transmit(CAROL, Expulsion())]
+    assert bob.arrive(CAROL, message(CAROL, 1), 0) == [Transmit(CAROL, YouAreExpelled())]
     assert bob.arrive(strangers[7], message(strangers[7], 1), 0) == [
-        Transmit(strangers[7], Expulsion())
+        Transmit(strangers[7], YouAreExpelled())
     ]

@@ -3,17 +3,17 @@
 from typing import Any
 
 from antecede.core import (
+    DeliveryUnknown,
     Effect,
     EffectList,
     Expelled,
+    NotSentTo,
     Packet,
-    Refused,
     Report,
-    Stopped,
+    SelfExpelled,
     Transmit,
-    Unconfirmed,
 )
-from antecede.core.packets import Expulsion, Noted, Notice, Permit
+from antecede.core.packets import ExpulsionAck, ExpulsionNotice, Permit, YouAreExpelled
 from antecede.core.process import NodeProcess
 from antecede_lab.catalogue import PROTOCOLS
 from tests.antecede.core.golden import Json, decided, golden, packet_of, recorded
@@ -65,13 +65,13 @@ def call(process: NodeProcess, step: Json, now_ns: int) -> list[Effect]:
 def carrying(source: int, written: Json) -> Packet:
     """A recorded packet as ours, inside a notice if it carries any."""
     if written["kind"] == "noted":
-        return Noted(written["set"])
+        return ExpulsionAck(written["set"])
     if written["kind"] == "expelled":
-        return Expulsion()
+        return YouAreExpelled()
     if written["kind"] == "notice":
-        return Notice(written["carried"], None)
+        return ExpulsionNotice(written["carried"], None)
     inner = packet_of(source, written)
-    return Notice(written["carried"], inner) if written["carried"] else inner
+    return ExpulsionNotice(written["carried"], inner) if written["carried"] else inner
 
 
 def everything_recorded(effects: list[Json]) -> Any:  # noqa: ANN401 - only compared
@@ -95,8 +95,8 @@ def report_of(effect: Json) -> Report:
     if kind == "expelled":
         return Expelled(effect["id"], effect["ld"])
     if kind == "unconfirmed":
-        return Unconfirmed(effect["mid"], effect["id"])
-    return Refused(effect["mid"], effect["id"]) if kind == "refused" else Stopped(-1)
+        return DeliveryUnknown(effect["mid"], effect["id"])
+    return NotSentTo(effect["mid"], effect["id"]) if kind == "refused" else SelfExpelled(-1)
 
 
 def everything_decided(effects: list[Effect], reports: list[Report]) -> Any:  # noqa: ANN401 - only compared
@@ -107,20 +107,20 @@ def everything_decided(effects: list[Effect], reports: list[Report]) -> Any:  # 
             plain.append(effect)
             continue
         packet, target = effect.packet, int(effect.target)
-        if isinstance(packet, Notice):
+        if isinstance(packet, ExpulsionNotice):
             inner = packet.inner
             if inner is None:
                 news.append((target, "notice", 0, *packet.processes))
                 continue
             news.append((target, *named(inner), *packet.processes))
             plain.append(Transmit(effect.target, inner))
-        elif isinstance(packet, Noted):
+        elif isinstance(packet, ExpulsionAck):
             news.append((target, "noted", *packet.processes))
-        elif isinstance(packet, Expulsion):
+        elif isinstance(packet, YouAreExpelled):
             news.append((target, "expelled"))
         else:
             plain.append(effect)
-    told = [Stopped(-1) if isinstance(report, Stopped) else report for report in reports]
+    told = [SelfExpelled(-1) if isinstance(report, SelfExpelled) else report for report in reports]
     return decided(plain), sorted(map(str, told)), sorted(set(map(str, news)))
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from antecede.core import (
     Deliver,
+    DeliveryUnknown,
     Effect,
     EffectList,
     Expelled,
@@ -11,13 +12,12 @@ from antecede.core import (
     LocalError,
     Message,
     NodeProcess,
-    Refused,
+    NotSentTo,
     RemoteError,
-    Stopped,
+    SelfExpelled,
     Transmit,
-    Unconfirmed,
 )
-from antecede.core.packets import Ack, DataPacket, Expulsion
+from antecede.core.packets import Ack, DataPacket, YouAreExpelled
 from antecede_lab.catalogue import PROTOCOLS
 
 ALICE, BOB, CAROL = range(3)
@@ -157,16 +157,16 @@ def test_a_process_can_be_expelled_and_stops_when_it_hears_of_it(order: str) -> 
     alice, bob = process(order), process(order, BOB)
     alice.submit([BOB], b"", 0)
     alice.expel_into(BOB, 0, EffectList())
-    assert alice.reports() == [Expelled(BOB, 0), Unconfirmed(1, BOB)]
+    assert alice.reports() == [Expelled(BOB, 0), DeliveryUnknown(1, BOB)]
     assert (alice.owes(BOB), alice.buffered()) == (0, 0)
     assert ids(alice.submit([BOB], b"", 0)) == []
-    assert alice.reports() == [Refused(2, BOB)]
+    assert alice.reports() == [NotSentTo(2, BOB)]
 
     [greeting] = bob.submit([ALICE], b"", 0)
     assert isinstance(greeting, Transmit)
-    assert alice.arrive(BOB, greeting.packet, 0) == [Transmit(BOB, Expulsion())]
-    assert bob.arrive(ALICE, Expulsion(), 0) == []
-    assert bob.reports() == [Stopped(ALICE)]
+    assert alice.arrive(BOB, greeting.packet, 0) == [Transmit(BOB, YouAreExpelled())]
+    assert bob.arrive(ALICE, YouAreExpelled(), 0) == []
+    assert bob.reports() == [SelfExpelled(ALICE)]
     assert bob.deadline_ns() is None
     assert bob.expire(10**12) == []
     for running in (bob, bob.clone()):

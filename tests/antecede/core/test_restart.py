@@ -299,8 +299,8 @@ def test_the_expelled_stay_expelled() -> None:
     again = process()
     effects = again.restore(records, 0)
     assert [repr(effect) for effect in effects] == [
-        "Transmit(2, Notice([1], DataPacket(Message(0, 1, b''), 0, False)))",
-        "Transmit(2, Notice([1], None))",
+        "Transmit(2, ExpulsionNotice([1], DataPacket(Message(0, 1, b''), 0, False)))",
+        "Transmit(2, ExpulsionNotice([1], None))",
     ]
     assert again.owes(BOB) == 0
 

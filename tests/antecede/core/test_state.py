@@ -8,7 +8,7 @@ import pytest
 from antecede.core.cloning import attributes_of, shown, twin_of
 from antecede.core.errors import LocalError
 from antecede.core.process import CausalProcess
-from antecede.core.retransmission import Alarm, Alarms
+from antecede.core.retransmission import RetransmissionTimer, RetransmissionTimers
 from antecede.core.sliding import SlidingArray
 from antecede_lab.catalogue import PROTOCOLS
 from tests.properties.schedule import ROUGH, Schedule, run_randomly
@@ -32,7 +32,7 @@ def test_every_field_that_changes_is_declared(name: str) -> None:
 
 
 def test_what_is_shared_is_shared_among_the_copies() -> None:
-    alarms, one, two = Alarms(10), Alarm(1), Alarm(2)
+    alarms, one, two = RetransmissionTimers(10), RetransmissionTimer(1), RetransmissionTimer(2)
     alarms.start(one, 0)
     queue = deque([one, two])
     copied, copied_queue, by_owner = twin_of((alarms, queue, {1: one, 2: two}))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from antecede.core.packets import Ack, Ask, DataPacket, Expulsion, Noted, Permit
+from antecede.core.packets import Ack, Ask, DataPacket, ExpulsionAck, Permit, YouAreExpelled
 from antecede.core.values import Message, Packet, Value
 from antecede_lab.protocols.facts.packets import FactsAck, Watermark
 from antecede_lab.protocols.rst import RstPacket
@@ -14,9 +14,9 @@ EACH_TWICE = [
     (Ack(3), Ack(3)),
     (Ask(3, 1), Ask(3, 1)),
     (DataPacket(HELLO, 1, True), DataPacket(Message(1, 2, b"hello"), 1, True)),
-    (Expulsion(), Expulsion()),
+    (YouAreExpelled(), YouAreExpelled()),
     (FactsAck(3, [Watermark(1, 2, 3, ())]), FactsAck(3, [Watermark(1, 2, 3, ())])),
-    (Noted([1, 2]), Noted([1, 2])),
+    (ExpulsionAck([1, 2]), ExpulsionAck([1, 2])),
     (
         RstPacket(HELLO, (0,), 2, {0: Vector({1: 1}), 3: Vector({1: 2})}),
         RstPacket(HELLO, (0,), 2, {3: Vector({1: 2}), 0: Vector({1: 1})}),
@@ -37,7 +37,7 @@ def test_what_is_made_of_the_same_is_the_same(one: Value, other: Value) -> None:
 
 def test_another_kind_or_another_field_is_another_value() -> None:
     different = [one for one, _ in EACH_TWICE]
-    different += [Permit(3), Ack(4), Ask(1, 3), DataPacket(HELLO, 1, False), Noted([2, 1])]
+    different += [Permit(3), Ack(4), Ask(1, 3), DataPacket(HELLO, 1, False), ExpulsionAck([2, 1])]
     for place, value in enumerate(different):
         assert different.index(value) == place
     assert Ack(3) != 3
@@ -45,7 +45,7 @@ def test_another_kind_or_another_field_is_another_value() -> None:
 
 def test_values_show_what_they_are_made_of() -> None:
     assert repr(DataPacket(HELLO, 1, True)) == "DataPacket(Message(1, 2, b'hello'), 1, True)"
-    assert repr(Expulsion()) == "Expulsion()"
+    assert repr(YouAreExpelled()) == "YouAreExpelled()"
     rows = {5: Vector({1: 2}), 2: Vector({1: 1})}
     shown = "RstPacket(Message(1, 2, b'hello'), (0,), 2, {2: Vector({1: 1}), 5: Vector({1: 2})})"
     assert repr(RstPacket(HELLO, (0,), 2, rows)) == shown

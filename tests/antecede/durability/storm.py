@@ -30,7 +30,7 @@ from antecede.core.errors import BufferFull
 from antecede.durability.disk import Disk, SyncedDisk
 from antecede.durability.errors import JournalFull
 from antecede.runtime import journals
-from antecede.runtime.carriers.udp import UdpTransport
+from antecede.runtime.carriers.udp import UdpCarrier
 from antecede.runtime.config.addresses import Address
 from antecede.runtime.config.settings import Settings
 from antecede.runtime.errors import CannotBind
@@ -86,7 +86,7 @@ class Plan:
         )
 
 
-class BadTransport(UdpTransport):
+class BadTransport(UdpCarrier):
     """A socket that loses and repeats some of what it sends."""
 
     def __init__(self, plan: Plan, name: str, random: Random) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from antecede.core.process import NodeProcess
 from antecede.core.records import split
-from antecede.durability.node_state import Kept
+from antecede.durability.node_state import DurableNodeState
 from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.limits import Limits
 from antecede.eventlog.log import DELIVERED, NULL, SUBMITTED, EventLog
@@ -37,7 +37,7 @@ class Life:
     """One node, however often it crashes."""
 
     name: str
-    kept: Kept
+    kept: DurableNodeState
     fails_at: list[int]
     records: list[bytes] = field(default_factory=list)
     endpoint: Endpoint | None = None
@@ -60,7 +60,8 @@ class Cluster:
         self._rows = 0
         self.crashes = 0
         self.lives = {
-            name: Life(name, Kept(name, order, 1), sorted(fails_at.get(name, ()))) for name in NAMES
+            name: Life(name, DurableNodeState(name, order, 1), sorted(fails_at.get(name, ())))
+            for name in NAMES
         }
         for life in self.lives.values():
             self._post.reserve(life.name)
@@ -135,7 +136,7 @@ class Cluster:
                 there.endpoint.receive(source, data, now_ns)
                 self._end_turn(there)
         elif life.endpoint is None:
-            life.kept = Kept(life.name, self._order, 0)
+            life.kept = DurableNodeState(life.name, self._order, 0)
             self._open(life)
         else:
             life.endpoint.expire(now_ns)

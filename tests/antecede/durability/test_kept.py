@@ -1,9 +1,9 @@
 """What a link keeps, written and read again."""
 
 from antecede import Message
-from antecede.core.ledger import Ledger
+from antecede.core.ledger import ChangeLog
 from antecede.core.records import RecordReader, joined, record, split
-from antecede.durability.node_state import Kept
+from antecede.durability.node_state import DurableNodeState
 from antecede.endpoint.inbox import Inbox
 from antecede.endpoint.sender import FLUSH_BYTES
 from antecede.events import Report, TooLarge
@@ -13,16 +13,16 @@ from tests.antecede.durability.crashing_group import CrashingGroup, run
 ANN = 1
 
 
-def read_again(kept: Kept) -> Kept:
+def read_again(kept: DurableNodeState) -> DurableNodeState:
     """What another process makes of a snapshot."""
-    again = Kept(kept.name, kept.order, 0)
+    again = DurableNodeState(kept.name, kept.order, 0)
     assert again.replay(kept.snapshot(1, 0)) == []
     return again
 
 
 def test_pieces_of_a_payload_are_not_taken_for_those_of_an_earlier_one() -> None:
     """One payload is not confirmed and half of the next one is there when a new file is begun."""
-    kept = Kept("bob", "hybrid", 7)
+    kept = DurableNodeState("bob", "hybrid", 7)
     kept.deliver(ANN, "ann", b"ann", 1, b"whole", b"whole")
     kept.piece(ANN, b"half of the")
     again = read_again(kept)
@@ -30,7 +30,7 @@ def test_pieces_of_a_payload_are_not_taken_for_those_of_an_earlier_one() -> None
     assert again.pieces(ANN) == [b"half of the"]
 
 
-def sessions_inbox(kept: Kept, limit: int) -> tuple[Session, Inbox, list[Report]]:
+def sessions_inbox(kept: DurableNodeState, limit: int) -> tuple[Session, Inbox, list[Report]]:
     """A peer, and an inbox whose payloads have this limit, as they are after a restart."""
     reports: list[Report] = []
     session = Session(ANN, "ann", 1_400, 1 << 20, limit, True, None)
@@ -41,7 +41,7 @@ def sessions_inbox(kept: Kept, limit: int) -> tuple[Session, Inbox, list[Report]
 
 def test_a_payload_beyond_the_limit_takes_little_memory_and_is_refused_after_a_crash_too() -> None:
     """Its parts have no end; when the last one comes, after a crash, it does not seem whole."""
-    kept = Kept("bob", "hybrid", 7)
+    kept = DurableNodeState("bob", "hybrid", 7)
     session, inbox, _ = sessions_inbox(kept, 1_000)
     for sequence in range(1, 500):
         session.assembly.note_part(sequence)
@@ -56,7 +56,7 @@ def test_a_payload_beyond_the_limit_takes_little_memory_and_is_refused_after_a_c
 
 
 def test_a_ledger_says_what_single_records_say() -> None:
-    ledger = Ledger()
+    ledger = ChangeLog()
     ledger.put_end(record(4, [1, 300]))
     assert not ledger.urgent
     ledger.three(3, 1, 1 << 40, 0)

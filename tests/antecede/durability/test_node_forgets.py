@@ -27,9 +27,9 @@ NEEDED = {
     "inbound": kept.INBOUND,
     "confirmed": kept.CONFIRMED,
     "values": kept.PUT,
-    "parts": kept.PART,
-    "large": kept.LARGE,
-    "pieces": kept.PIECE,
+    "parts": kept.FRAGMENT_SENT,
+    "large": kept.UNFINISHED_PAYLOAD,
+    "pieces": kept.FRAGMENT_RECEIVED,
     "numbers": kept.NUMBERED,
 }
 

@@ -15,9 +15,9 @@ from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.limits import Limits
 from antecede.eventlog.log import EventLog
 from antecede.events import Report
-from antecede.membership.handshake_crypto import Guard
+from antecede.membership.handshake_crypto import HandshakeCrypto
 from antecede.membership.identity import Identity
-from antecede.membership.tokens import Tokens
+from antecede.membership.tokens import TokenSource
 from antecede.network_model.faults import Faults
 from antecede.network_model.memory_network import Bottleneck, MemoryNetwork
 from antecede.transport.event_rows import EventRows
@@ -43,7 +43,7 @@ def address_of(name: str) -> str:
     return f"at {name}"
 
 
-class SeededTokens(Tokens):
+class SeededTokens(TokenSource):
     """Tokens that are the same in every run."""
 
     def __init__(self, seed: object) -> None:
@@ -63,7 +63,7 @@ def make_endpoint(
     socket_bytes: int = 1 << 22,
     order: str = "hybrid",
     patience_ns: int = PATIENCE_NS,
-    guard: Guard | None = None,
+    guard: HandshakeCrypto | None = None,
 ) -> Endpoint:
     """A node that knows nobody yet."""
     limits = Limits() if limits is None else limits
@@ -128,7 +128,7 @@ class Group:
         log: bool = True,
         order: str = "hybrid",
         patience_ns: int = PATIENCE_NS,
-        guards: Mapping[str, Guard] | None = None,
+        guards: Mapping[str, HandshakeCrypto] | None = None,
     ) -> None:
         self.network = MemoryNetwork(faults, seed, bottleneck)
         self.log = EventLog() if log else None

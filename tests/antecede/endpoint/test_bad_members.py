@@ -5,17 +5,25 @@ from random import Random
 import pytest
 from librt.strings import BytesWriter, write_i64_le
 
-from antecede.core.packets import DataPacket, Expulsion, Noted, Notice, Permit
+from antecede.core.packets import DataPacket, ExpulsionAck, ExpulsionNotice, Permit, YouAreExpelled
 from antecede.core.values import Message, Packet
 from antecede.events import PeerExpelled, PeerMoved
-from antecede.membership.fences import HEARSAY_MOST
+from antecede.membership.fences import HEARSAY_MAX
 from antecede.transport.flow_control import OVERDRAFT
 from antecede.transport.parts import PARTS_LIMIT
-from antecede.transport.recovery.in_flight import Sent
-from antecede.transport.recovery.path import DATAGRAMS_MOST
-from antecede.transport.recovery.ranges import ReceivedNumbers
-from antecede.wire.expulsions import STONES_MOST, Tombstone, write_stones
-from antecede.wire.frames import NO_KEY, NOTICES, NUMBERS, PART, PING, RESPONSE, write_header
+from antecede.transport.recovery.in_flight import SentDatagram
+from antecede.transport.recovery.path import DATAGRAMS_MAX
+from antecede.transport.recovery.ranges import ReceivedRanges
+from antecede.wire.expulsions import STONES_MAX, ExpulsionRecord, write_stones
+from antecede.wire.frames import (
+    ACK_RANGES,
+    EXPULSIONS,
+    MESSAGE_FRAGMENT,
+    NO_KEY,
+    PING,
+    RESPONSE,
+    write_header,
+)
 from antecede.wire.handshake import write_unknown
 from antecede.wire.varint import write_varint
 from antecede_lab.wire.codec import write_packet
@@ -51,7 +59,7 @@ class Mallory:
         """Everything that ann has sent so far."""
         newest = int(session_of(self.ann, BOB).path.next_number()) - 1
         writer = BytesWriter()
-        writer.append(NUMBERS)
+        writer.append(ACK_RANGES)
         for value in (0, 1, newest, newest - 1):
             write_varint(writer, value)
         self.say(writer.getvalue())
@@ -59,8 +67,8 @@ class Mallory:
 
 def stones(names: list[str], reason: str = "", incarnation: int = 7) -> bytes:
     writer = BytesWriter()
-    told = [Tombstone(name, incarnation, BOB, reason) for name in names]
-    write_stones(writer, NOTICES, told, True)
+    told = [ExpulsionRecord(name, incarnation, BOB, reason) for name in names]
+    write_stones(writer, EXPULSIONS, told, True)
     return writer.getvalue()
 
 
@@ -73,24 +81,24 @@ def message(sequence: int, previous: int, payload: bytes) -> bytes:
 def test_news_of_nodes_that_nobody_has_heard_of_is_bounded() -> None:
     mallory = Mallory()
     ids = mallory.ann._core.new_id()
-    for batch in range(2 * HEARSAY_MOST // STONES_MOST):
-        mallory.say(stones([f"n{batch}-{number}" for number in range(STONES_MOST)]))
-    assert int(mallory.ann._core.new_id()) - int(ids) - 1 == HEARSAY_MOST
+    for batch in range(2 * HEARSAY_MAX // STONES_MAX):
+        mallory.say(stones([f"n{batch}-{number}" for number in range(STONES_MAX)]))
+    assert int(mallory.ann._core.new_id()) - int(ids) - 1 == HEARSAY_MAX
     assert mallory.ann.last_malformed == (
-        f"news of {HEARSAY_MOST + STONES_MOST} that nobody has heard of"
+        f"news of {HEARSAY_MAX + STONES_MAX} that nobody has heard of"
     )
-    assert len(mallory.ann._fences._stones) == HEARSAY_MOST
+    assert len(mallory.ann._fences._stones) == HEARSAY_MAX
 
 
 @pytest.mark.parametrize(
     "packet",
     [
-        Notice([0], None),
-        Notice([1], None),
-        Notice([4711], Permit(1)),
-        Notice([4711], DataPacket(Message(0, 1, b"x"), 0, False)),
-        Noted([4711]),
-        Expulsion(),
+        ExpulsionNotice([0], None),
+        ExpulsionNotice([1], None),
+        ExpulsionNotice([4711], Permit(1)),
+        ExpulsionNotice([4711], DataPacket(Message(0, 1, b"x"), 0, False)),
+        ExpulsionAck([4711]),
+        YouAreExpelled(),
     ],
 )
 def test_news_with_ids_of_somebody_elses_core_means_nothing(packet: Packet) -> None:
@@ -124,8 +132,8 @@ def test_losses_told_before_nonsense_in_one_datagram_are_mended() -> None:
     newest = int(session_of(mallory.ann, BOB).path.next_number()) - 1
     mallory.ann.out.clear()
     writer = BytesWriter()
-    writer.append(NUMBERS)
-    numbers = ReceivedNumbers()
+    writer.append(ACK_RANGES)
+    numbers = ReceivedRanges()
     numbers.add(newest)
     write_varint(writer, 0)
     numbers.write(writer)
@@ -137,7 +145,7 @@ def test_losses_told_before_nonsense_in_one_datagram_are_mended() -> None:
 def test_news_that_is_known_may_be_told_again() -> None:
     mallory = Mallory()
     for _ in range(20):
-        mallory.say(stones([f"n{number}" for number in range(STONES_MOST)]))
+        mallory.say(stones([f"n{number}" for number in range(STONES_MAX)]))
     assert mallory.ann.malformed == 0
 
 
@@ -188,7 +196,9 @@ def test_parts_take_little_more_memory_than_they_have_bytes(size: int, most: flo
         nonlocal sent, sequence
         frames = b""
         while len(frames) < 1_000:
-            frames += bytes([PART]) + message(sequence, sequence - 1, bytes([turn % 250]) * size)
+            frames += bytes([MESSAGE_FRAGMENT]) + message(
+                sequence, sequence - 1, bytes([turn % 250]) * size
+            )
             sequence += 1
         sent += len(frames)
         mallory.say(frames)
@@ -205,8 +215,8 @@ def test_a_member_that_never_acknowledges_is_answered_so_often_and_no_more() -> 
     """Each answer has to be remembered until it is acknowledged."""
     mallory = Mallory()
     path = session_of(mallory.ann, BOB).path
-    for _ in range(DATAGRAMS_MOST):
-        sent = Sent(path.next_number(), mallory.post.now_ns)
+    for _ in range(DATAGRAMS_MAX):
+        sent = SentDatagram(path.next_number(), mallory.post.now_ns)
         sent.eliciting = True
         path.departed(sent, mallory.post.now_ns)
     for sequence in range(1, 1000):
@@ -244,7 +254,7 @@ def test_a_member_that_moves_and_acknowledges_blindly_aims_nobody_at_others() ->
         newest = int(session_of(mallory.ann, BOB).path.next_number()) - 1
         for guess in (newest, newest + 1, newest + 2):
             writer = BytesWriter()
-            writer.append(NUMBERS)
+            writer.append(ACK_RANGES)
             for value in (0, 1, guess, guess - 1):
                 write_varint(writer, value)
             writer.append(PING)
@@ -320,5 +330,5 @@ def test_a_peer_that_moves_again_and_again_is_believed_where_it_answers(loss: fl
 
 def test_a_part_mark_without_a_message_means_nothing() -> None:
     mallory = Mallory()
-    mallory.say(bytes([PART]) * 5)
+    mallory.say(bytes([MESSAGE_FRAGMENT]) * 5)
     assert session_of(mallory.ann, BOB).assembly.is_empty()

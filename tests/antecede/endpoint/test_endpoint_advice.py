@@ -7,10 +7,10 @@ from antecede.core import RemoteError
 from antecede.endpoint.endpoint import Endpoint
 from antecede.transport.advice import FRESH_NS
 from antecede.transport.session import Session
-from antecede.wire.advice import SILENT_MS_MOST, Advice, read_waiting, write_waiting
+from antecede.wire.advice import SILENT_MS_MAX, Advice, read_waiting, write_waiting
 from antecede.wire.frames import WAITING
 from antecede.wire.handshake import NAME_LIMIT
-from antecede.wire.varint import Reader, write_varint
+from antecede.wire.varint import WireReader, write_varint
 from tests.antecede.endpoint.endpoints import ANN, BOB, CAT, DAN, EVE, SECOND, Group, session_of
 
 FRAME_MOST = 256
@@ -157,9 +157,9 @@ def test_what_was_written_is_read(name: str, silent_ns: int) -> None:
     data = written(name, silent_ns)
     assert data[0] == WAITING
     assert len(data) <= FRAME_MOST
-    advice = read_waiting(Reader(data, 1))
+    advice = read_waiting(WireReader(data, 1))
     assert advice.name == name
-    assert advice.silent_ns == min(silent_ns // 1_000_000, SILENT_MS_MOST) * 1_000_000
+    assert advice.silent_ns == min(silent_ns // 1_000_000, SILENT_MS_MAX) * 1_000_000
 
 
 def hostile(silent_ms: int, name: bytes, size: int | None = None) -> bytes:
@@ -173,7 +173,7 @@ def hostile(silent_ms: int, name: bytes, size: int | None = None) -> bytes:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (hostile(SILENT_MS_MOST + 1, b"cat"), "a silence of"),
+        (hostile(SILENT_MS_MAX + 1, b"cat"), "a silence of"),
         (hostile(0, b""), "nobody"),
         (hostile(0, b"n" * (NAME_LIMIT + 1)), "201 bytes"),
         (hostile(0, b"\xff"), "not UTF-8"),
@@ -185,4 +185,4 @@ def hostile(silent_ms: int, name: bytes, size: int | None = None) -> bytes:
 )
 def test_advice_that_makes_no_sense_is_refused(data: bytes, reason: str) -> None:
     with pytest.raises(RemoteError, match=reason):
-        read_waiting(Reader(data))
+        read_waiting(WireReader(data))

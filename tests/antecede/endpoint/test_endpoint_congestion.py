@@ -7,9 +7,9 @@ from antecede.network_model.faults import Faults, Partition
 from antecede.network_model.latency import Constant
 from antecede.network_model.memory_network import Bottleneck
 from antecede.transport.recovery.cubic import INITIAL_DATAGRAMS, LEAST_DATAGRAMS
-from antecede.transport.recovery.in_flight import Sent
+from antecede.transport.recovery.in_flight import SentDatagram
 from antecede.transport.recovery.path import Path
-from antecede.transport.recovery.ranges import AckedNumbers
+from antecede.transport.recovery.ranges import AckRanges
 from tests.antecede.endpoint.endpoints import (
     ANN,
     BOB,
@@ -161,11 +161,11 @@ def test_a_peer_that_says_it_can_take_everything_is_not_believed(socket_bytes: i
     path = Path(MTU, socket_bytes)
     for turn in range(20):
         number = path.next_number()
-        sent = Sent(number, turn * SECOND)
+        sent = SentDatagram(number, turn * SECOND)
         sent.size = path.congestion.window
         sent.eliciting = True
         path.departed(sent, turn * SECOND)
-        acked = AckedNumbers()
+        acked = AckRanges()
         acked.firsts.append(int(number))
         acked.lasts.append(int(number))
         path.acknowledged(acked, 0, turn * SECOND + SECOND // 2)

@@ -9,12 +9,12 @@ import pytest
 from antecede.core.errors import LocalError, RemoteError
 from antecede.endpoint.limits import Limits
 from antecede.events import PathNarrow
-from antecede.membership.handshake_crypto import Guard
+from antecede.membership.handshake_crypto import HandshakeCrypto
 from antecede.network_model.faults import Faults
 from antecede.network_model.latency import Constant
-from antecede.transport.parts import FRAME_MOST, PIECEMEAL_MOST, PIECES_MOST, Pieces
+from antecede.transport.parts import FRAME_MAX, PIECEMEAL_MAX, PIECES_MAX, FrameAssemblers
 from antecede.transport.recovery.path_mtu import NARROW, SMALLEST
-from antecede.wire.frames import FRAME_ROOM
+from antecede.wire.frames import FRAME_OVERHEAD_MAX
 from tests.antecede.endpoint.endpoints import (
     ANN,
     BOB,
@@ -31,7 +31,10 @@ WIDE = 60_000
 
 
 def group_with(
-    largest: int, loss: float = 0.0, mtu: int = WIDE, guards: Mapping[str, Guard] | None = None
+    largest: int,
+    loss: float = 0.0,
+    mtu: int = WIDE,
+    guards: Mapping[str, HandshakeCrypto] | None = None,
 ) -> Group:
     faults = Faults(latency=Constant(2 * MS), loss=loss)
     limits = Limits(heartbeat_ns=SECOND)
@@ -203,7 +206,7 @@ def test_a_network_that_was_cut_for_a_while_is_no_narrow_way() -> None:
 
 
 def test_pieces_are_joined_in_any_order_and_overlap() -> None:
-    pieces = Pieces()
+    pieces = FrameAssemblers()
     check = crc32(b"0123456789")
     assert pieces.add(7, 10, check, 6, b"6789") is None
     assert pieces.add(7, 10, check, 6, b"67") is None
@@ -214,33 +217,33 @@ def test_pieces_are_joined_in_any_order_and_overlap() -> None:
 
 def test_pieces_of_a_message_that_is_written_otherwise_now_are_not_mixed() -> None:
     """What a message says about others may change before it is sent again."""
-    pieces = Pieces()
+    pieces = FrameAssemblers()
     assert pieces.add(7, 4, crc32(b"abcd"), 0, b"ab") is None
     assert pieces.add(7, 4, crc32(b"ABCD"), 2, b"CD") is None
     assert pieces.add(7, 4, crc32(b"ABCD"), 0, b"AB") == b"ABCD"
 
 
 @pytest.mark.parametrize(
-    ("size", "offset", "piece"), [(FRAME_MOST + 1, 0, b"x"), (5, 5, b"x"), (5, 0, b"")]
+    ("size", "offset", "piece"), [(FRAME_MAX + 1, 0, b"x"), (5, 5, b"x"), (5, 0, b"")]
 )
 def test_pieces_that_make_no_sense_are_refused(size: int, offset: int, piece: bytes) -> None:
     with pytest.raises(RemoteError, match="a piece of"):
-        Pieces().add(1, size, 0, offset, piece)
+        FrameAssemblers().add(1, size, 0, offset, piece)
 
 
 def test_few_frames_may_be_under_way_in_pieces() -> None:
-    pieces = Pieces()
+    pieces = FrameAssemblers()
     check = crc32(b"ab")
-    for sequence in range(1, PIECEMEAL_MOST + 2):
+    for sequence in range(1, PIECEMEAL_MAX + 2):
         assert pieces.add(sequence, 2, check, 0, b"a") is None
     assert pieces.add(1, 2, check, 1, b"b") is None, "the oldest was given up"
-    assert pieces.add(PIECEMEAL_MOST + 1, 2, check, 1, b"b") == b"ab"
+    assert pieces.add(PIECEMEAL_MAX + 1, 2, check, 1, b"b") == b"ab"
 
 
 def test_a_frame_in_very_small_pieces_is_not_kept_before_its_beginning() -> None:
-    pieces = Pieces()
-    whole = bytes(PIECES_MOST + 3)
-    for offset in range(1, PIECES_MOST + 2):
+    pieces = FrameAssemblers()
+    whole = bytes(PIECES_MAX + 3)
+    for offset in range(1, PIECES_MAX + 2):
         assert pieces.add(1, len(whole), crc32(whole), offset, b"\0") is None
     assert pieces.kept() == 1, "there were too many: only the last has been kept"
     assert pieces.add(1, len(whole), crc32(whole), 0, whole) == whole
@@ -248,12 +251,12 @@ def test_a_frame_in_very_small_pieces_is_not_kept_before_its_beginning() -> None
 
 def test_pieces_that_overlap_take_no_more_memory_than_frames_do() -> None:
     """Half of a frame can be cut out in many ways, and a peer may say more than it has."""
-    pieces = Pieces()
-    half = bytes(FRAME_MOST // 2)
-    for sequence in range(PIECEMEAL_MOST):
-        for offset in range(1, PIECES_MOST):
-            assert pieces.add(sequence, FRAME_MOST, 7, offset, half) is None
-        assert pieces.kept() <= (sequence + 1) * FRAME_MOST
+    pieces = FrameAssemblers()
+    half = bytes(FRAME_MAX // 2)
+    for sequence in range(PIECEMEAL_MAX):
+        for offset in range(1, PIECES_MAX):
+            assert pieces.add(sequence, FRAME_MAX, 7, offset, half) is None
+        assert pieces.kept() <= (sequence + 1) * FRAME_MAX
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -264,7 +267,7 @@ def test_any_cut_in_any_order_makes_the_frame(seed: int) -> None:
     cut = [(start, whole[start : start + random.randrange(1, 80)]) for start in starts]
     cut += [(start, whole[start : start + 25]) for start in range(0, len(whole), 25)]
     random.shuffle(cut)
-    pieces = Pieces()
+    pieces = FrameAssemblers()
     came = [pieces.add(1, len(whole), crc32(whole), start, piece) for start, piece in cut]
     assert whole in came
     assert set(came) <= {None, whole}
@@ -273,9 +276,9 @@ def test_any_cut_in_any_order_makes_the_frame(seed: int) -> None:
 def test_datagrams_that_have_no_room_for_a_payload_are_refused() -> None:
     """One byte more than frames may take is slow, and enough."""
     ann = make_endpoint(ANN)
-    with pytest.raises(LocalError, match=f"at least {FRAME_ROOM + 1} pass"):
-        introduce(ann, BOB, 0, mtu=FRAME_ROOM)
-    group = Group([ANN, BOB], mtu=FRAME_ROOM + 1)
+    with pytest.raises(LocalError, match=f"at least {FRAME_OVERHEAD_MAX + 1} pass"):
+        introduce(ann, BOB, 0, mtu=FRAME_OVERHEAD_MAX)
+    group = Group([ANN, BOB], mtu=FRAME_OVERHEAD_MAX + 1)
     group.run_for(SECOND)
     group.send(ANN, [BOB], b"cut into bytes")
     group.run_until(group.drained)

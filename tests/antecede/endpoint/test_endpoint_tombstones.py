@@ -4,10 +4,10 @@ import pytest
 
 from antecede.core.fence import EXPELLED_LIMIT
 from antecede.endpoint.endpoint import Endpoint
-from antecede.endpoint.protocol_driver import FORMER_MOST
+from antecede.endpoint.protocol_driver import FORMER_MAX
 from antecede.events import PeerMet
-from antecede.membership.contact import REPLACED_MOST, RESTART_NS
-from antecede.wire.expulsions import STONES_MOST, Tombstone, stones_size
+from antecede.membership.contact import REPLACED_MAX, RESTART_NS
+from antecede.wire.expulsions import STONES_MAX, ExpulsionRecord, stones_size
 from antecede.wire.frames import DATAGRAM
 from tests.antecede.endpoint.endpoints import (
     ANN,
@@ -52,9 +52,9 @@ def test_many_lives_of_one_name_leave_little(polite: bool) -> None:
     contact = ann.directory.by_name[BOB]
     assert len(ann.directory.by_name) == len(ann.directory.by_token) == 2
     assert len(ann._core.sessions) == 2
-    assert len(contact.replaced) <= REPLACED_MOST
+    assert len(contact.replaced) <= REPLACED_MAX
     assert contact.candidates == []
-    assert len(ann._core._former) <= FORMER_MOST
+    assert len(ann._core._former) <= FORMER_MAX
     for session in ann.sessions():
         assert session.unnoted == session.noting == [], "everything was told, and noted"
     group.send(ANN, [BOB, CAT], b"to the last of them")
@@ -129,9 +129,9 @@ def test_who_comes_after_thousands_were_expelled_is_told_and_listens(mtu: int) -
     group = Group([ANN, BOB], log=False)
     group.run_for(SECOND)
     ann = group.nodes[ANN]
-    told = [Tombstone(f"worker-{number}", 7, BOB, "crashed") for number in range(THOUSANDS)]
-    for first in range(0, THOUSANDS, STONES_MOST):
-        batch = told[first : first + STONES_MOST]
+    told = [ExpulsionRecord(f"worker-{number}", 7, BOB, "crashed") for number in range(THOUSANDS)]
+    for first in range(0, THOUSANDS, STONES_MAX):
+        batch = told[first : first + STONES_MAX]
         ann._fences.read_notices(session_of(ann, BOB), batch, group.now_ns)
     introduce(ann, CAT, group.now_ns, mtu=mtu)
     cat = make_endpoint(CAT)
@@ -157,5 +157,5 @@ def test_a_node_that_takes_no_news_says_so() -> None:
     fences = ann._fences
     for number in range(EXPELLED_LIMIT):
         assert not ann.takes_no_news()
-        fences._put(1_000 + number, Tombstone(f"n{number}", 7, BOB, ""))
+        fences._put(1_000 + number, ExpulsionRecord(f"n{number}", 7, BOB, ""))
     assert ann.takes_no_news()

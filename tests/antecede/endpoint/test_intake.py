@@ -9,7 +9,7 @@ from antecede.endpoint.receive_queue import (
     QUANTUM,
     STRANGERS_FEW,
     STRANGERS_QUANTUM,
-    Intake,
+    FairReceiveQueue,
 )
 from tests.antecede.endpoint.endpoints import (
     ANN,
@@ -26,7 +26,7 @@ from tests.antecede.endpoint.endpoints import (
 NAMES = (ANN, BOB, CAT)
 
 
-def trio() -> tuple[Post, dict[str, Endpoint], Intake]:
+def trio() -> tuple[Post, dict[str, Endpoint], FairReceiveQueue]:
     """Three nodes that have met, and how cat reads."""
     post = Post()
     nodes = {name: post.add(name) for name in NAMES}
@@ -35,7 +35,7 @@ def trio() -> tuple[Post, dict[str, Endpoint], Intake]:
             if other != name:
                 introduce(node, other, post.now_ns)
     post.pass_time(300 * MS)
-    return post, nodes, Intake(nodes[CAT])
+    return post, nodes, FairReceiveQueue(nodes[CAT])
 
 
 def written(post: Post, node: Endpoint, payload: bytes) -> bytes:
@@ -47,7 +47,7 @@ def written(post: Post, node: Endpoint, payload: bytes) -> bytes:
     return data
 
 
-def shared() -> tuple[Post, dict[str, Endpoint], Intake]:
+def shared() -> tuple[Post, dict[str, Endpoint], FairReceiveQueue]:
     """The same when cat has lately heard of both others."""
     post, nodes, intake = trio()
     for name in (ANN, BOB):

@@ -6,7 +6,7 @@ import sys
 from antecede.endpoint.endpoint import Endpoint
 from antecede.events import PeerRestarted, TooLarge
 from antecede.membership.contact import RESTART_NS, RESTARTS_AT_ONCE
-from antecede.transport.rate_limiter import Allowance
+from antecede.transport.rate_limiter import RateLimiter
 from antecede.transport.session import TOO_LARGE_AT_ONCE, TOO_LARGE_NS
 from tests.antecede.endpoint.endpoints import (
     ANN,
@@ -47,7 +47,7 @@ def restarts(endpoint: Endpoint) -> int:
 
 
 def test_an_allowance_is_so_many_at_once_and_then_one_in_so_long() -> None:
-    allowance = Allowance(3, SECOND)
+    allowance = RateLimiter(3, SECOND)
     taken = [allowance.has_taken(at) for at in (7 * SECOND,) * 5]
     assert taken == [True, True, True, False, False]
     assert [allowance.has_taken(7 * SECOND + at) for at in (SECOND - 1, SECOND)] == [False, True]

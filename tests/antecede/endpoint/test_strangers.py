@@ -8,13 +8,13 @@ from antecede.core.values import Message
 from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.limits import Limits
 from antecede.events import PeerExpelled, PeerMoved, Refused, Stranger
-from antecede.membership.directory import CANDIDATES_MOST, PEERS_LIMIT, STRANGERS_MOST
-from antecede.membership.refusals import REFUSED_MOST, REFUSED_NS
-from antecede.membership.unfinished import CROWDED_OUT, PAYLOADS_MOST
+from antecede.membership.directory import CANDIDATES_MAX, PEERS_LIMIT, STRANGERS_MAX
+from antecede.membership.refusals import REFUSED_MAX, REFUSED_NS
+from antecede.membership.unfinished import CROWDED_OUT, PAYLOADS_MAX
 from antecede.network_model.faults import Faults
 from antecede.network_model.latency import Constant
 from antecede.transport.peer_lifecycle import LEAVE_WHEN_RELEASED
-from antecede.wire.frames import DATAGRAM, NO_KEY, PART, PING, write_header
+from antecede.wire.frames import DATAGRAM, MESSAGE_FRAGMENT, NO_KEY, PING, write_header
 from antecede.wire.handshake import (
     GREETING_SIZE,
     HELLO,
@@ -25,7 +25,7 @@ from antecede.wire.handshake import (
     write_refusal,
     write_unknown,
 )
-from antecede.wire.varint import Reader, write_varint
+from antecede.wire.varint import WireReader, write_varint
 from antecede_lab.wire.codec import write_packet
 from tests.antecede.endpoint.endpoints import (
     ANN,
@@ -105,7 +105,7 @@ def test_a_forged_refusal_does_not_command_a_terminal() -> None:
     (refused,) = [report for report in ann.reports if isinstance(report, Refused)]
     assert refused.reason.isprintable()
     assert ann.directory.by_name[BOB].refusal.isprintable()
-    assert read_refusal(Reader(data, 1))[1] == "\\x1b]0;owned\\x07\\x1b[31m\\u202ereversed"
+    assert read_refusal(WireReader(data, 1))[1] == "\\x1b]0;owned\\x07\\x1b[31m\\u202ereversed"
 
 
 def test_a_name_that_commands_a_terminal_is_malformed() -> None:
@@ -117,26 +117,26 @@ def test_a_name_that_commands_a_terminal_is_malformed() -> None:
 
 def test_made_up_names_are_reported_only_so_often() -> None:
     post, ann, _ = met_pair()
-    for count in range(3 * REFUSED_MOST):
+    for count in range(3 * REFUSED_MAX):
         post.deliver(Letter("elsewhere", address_of(ANN), forged_hello(f"n{count}", ANN, 5)))
-    assert len(ann.reports) == REFUSED_MOST
-    assert ann.directory.denials.count == 3 * REFUSED_MOST
+    assert len(ann.reports) == REFUSED_MAX
+    assert ann.directory.denials.count == 3 * REFUSED_MAX
     post.now_ns += REFUSED_NS
     post.deliver(Letter("elsewhere", address_of(ANN), forged_hello("later", ANN, 5)))
-    assert len(ann.reports) == REFUSED_MOST + 1
+    assert len(ann.reports) == REFUSED_MAX + 1
 
 
 def test_strangers_who_never_answer_take_bounded_memory() -> None:
     post = Post()
     ann = post.add(ANN, make_endpoint(ANN, limits=Limits(open_to_strangers=True)))
-    for count in range(10 * STRANGERS_MOST):
+    for count in range(10 * STRANGERS_MAX):
         hello = Letter(f"at {count}", address_of(ANN), forged_hello(f"n{count}", ANN, 5 + count))
         post.deliver(hello)
         let_in(ann, post.now_ns)
         post.deliver(hello)
-    assert len(ann.directory.by_name) == STRANGERS_MOST
-    assert len(ann.directory._candidates) <= STRANGERS_MOST * CANDIDATES_MOST
-    assert len(ann.sessions()) == STRANGERS_MOST
+    assert len(ann.directory.by_name) == STRANGERS_MAX
+    assert len(ann.directory._candidates) <= STRANGERS_MAX * CANDIDATES_MAX
+    assert len(ann.sessions()) == STRANGERS_MAX
 
 
 @pytest.mark.parametrize("order", ["hybrid", "fifo", "none"])
@@ -282,7 +282,7 @@ class Crowd:
             writer = BytesWriter()
             write_header(writer, session_of(self.ann, name).token_in, 1 + number, NO_KEY)
             write_varint(writer, 0)
-            writer.append(PART)
+            writer.append(MESSAGE_FRAGMENT)
             packet = DataPacket(Message(0, number, bytes(1000)), number - 1, False)
             write_packet(packet, writer, 0)
             self.ann.receive(f"at {name}", writer.getvalue(), SECOND)
@@ -298,10 +298,10 @@ def test_payloads_that_strangers_never_end_take_bounded_memory_all_together() ->
     crowd = Crowd(strangers, 50_000)
     for name in strangers:
         crowd.begin_payload(name, 45)
-        assert crowd.unfinished() <= (PAYLOADS_MOST + 1) * 50_000
+        assert crowd.unfinished() <= (PAYLOADS_MAX + 1) * 50_000
     left = [session.name for session in crowd.ann.sessions()]
     assert left == strangers[-len(left) :]
-    assert PAYLOADS_MOST <= len(left) < 20
+    assert PAYLOADS_MAX <= len(left) < 20
     gone = [report for report in crowd.ann.reports if isinstance(report, PeerExpelled)]
     assert [report.name for report in gone] == strangers[: -len(left)]
     assert {report.reason for report in gone} == {CROWDED_OUT}

@@ -15,7 +15,7 @@ from antecede.runtime.carriers.busy_poll import (
     VAIN_LOOKS,
     BusyPoll,
 )
-from antecede.runtime.carriers.udp import LITTLE, UdpTransport, glance_at
+from antecede.runtime.carriers.udp import LITTLE, UdpCarrier, glance_at
 from antecede.runtime.config.addresses import Address
 from antecede.transport.datagram_writer import Datagram
 
@@ -192,7 +192,7 @@ def test_a_glance_tells_whether_something_has_come() -> None:
 
 def test_nobody_stays_awake_for_the_answer_to_an_acknowledgement() -> None:
     async def main() -> list[bool]:
-        transport = UdpTransport(Address("127.0.0.1", 0), 1400, asyncio.get_running_loop())
+        transport = UdpCarrier(Address("127.0.0.1", 0), 1400, asyncio.get_running_loop())
         target = transport.resolve(transport.address)
         awake = []
         for answerable in (False, True):
@@ -208,7 +208,7 @@ def test_nobody_stays_awake_for_the_answer_to_an_acknowledgement() -> None:
 
 def test_only_a_lone_small_datagram_is_a_question(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> list[bool]:
-        transport = UdpTransport(Address("127.0.0.1", 0), 1400, asyncio.get_running_loop())
+        transport = UdpCarrier(Address("127.0.0.1", 0), 1400, asyncio.get_running_loop())
         told: list[bool] = []
         monkeypatch.setattr(BusyPoll, "sent", lambda _, alone: told.append(alone))
         target = transport.resolve(transport.address)

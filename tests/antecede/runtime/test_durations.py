@@ -2,7 +2,7 @@
 
 from random import Random
 
-from antecede.runtime.observe.durations import MARKS_MOST, Ages, Unchanged
+from antecede.runtime.observe.durations import MARKS_MAX, Ages, Unchanged
 from tests.antecede.endpoint.endpoints import SECOND
 
 
@@ -26,7 +26,7 @@ def test_marks_are_bounded_and_nothing_seems_older_than_it_is() -> None:
         seen.update(dict.fromkeys(range(last + 1, last + fresh + 1), now))
         last += fresh
         ages.mark(last, now * SECOND)
-        assert len(ages._ids) == len(ages._times) <= MARKS_MOST
+        assert len(ages._ids) == len(ages._times) <= MARKS_MAX
     for sequence, sent in seen.items():
         age = ages.age_ns(sequence, 5_000 * SECOND)
         assert age <= (5_000 - sent) * SECOND

@@ -15,7 +15,7 @@ from antecede.durability.disk import Disk
 from antecede.durability.errors import JournalFailed
 from antecede.durability.journal import Journal
 from antecede.runtime import kernel_sync as kernel_sync_module
-from antecede.runtime.journal_committer import Committer
+from antecede.runtime.journal_committer import CommitWriter
 from antecede.runtime.kernel_sync import EVENT, KernelSync, call, kernel_sync
 
 
@@ -153,7 +153,7 @@ def test_a_kernel_that_cannot_sync_is_the_end_of_a_journal(tmp_path: Path) -> No
         journal.open()
         journal.begin_anew([b"snapshot"])
         loop = asyncio.get_running_loop()
-        committer = Committer(journal, loop, threaded=True, kernel=BrokenKernel(loop))
+        committer = CommitWriter(journal, loop, threaded=True, kernel=BrokenKernel(loop))
         for _ in range(2):
             answer = await came_of(lambda then: committer.put(b"", None, then))
             assert isinstance(answer, JournalFailed)
@@ -171,7 +171,7 @@ def test_if_the_kernel_does_not_begin_the_thread_syncs(tmp_path: Path) -> None:
         journal.open()
         journal.begin_anew([b"snapshot"])
         loop = asyncio.get_running_loop()
-        committer = Committer(journal, loop, threaded=True, kernel=RefusingKernel(loop))
+        committer = CommitWriter(journal, loop, threaded=True, kernel=RefusingKernel(loop))
         body = (3).to_bytes(4, "little") + b"two"
         assert await came_of(lambda then: committer.put(body, None, then)) == ""
         committer.stop()

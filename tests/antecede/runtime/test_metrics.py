@@ -15,7 +15,7 @@ import antecede
 from antecede.runtime.errors import BadConfiguration, CannotBind
 from antecede.runtime.node import Node
 from antecede.runtime.observe.prometheus import (
-    CONNECTIONS_MOST,
+    CONNECTIONS_MAX,
     LINES_PER_TURN,
     NodeCollector,
     exposition,
@@ -149,11 +149,11 @@ def test_idle_connections_use_up_no_descriptors(caplog: pytest.LogCaptureFixture
     async def scenario(alice: Node, _: Node) -> None:
         async with await serve_metrics(alice, port=0) as server:
             idle = [
-                await asyncio.open_connection(*server.address) for _ in range(3 * CONNECTIONS_MOST)
+                await asyncio.open_connection(*server.address) for _ in range(3 * CONNECTIONS_MAX)
             ]
             status, _headers, _body = await fetch(*server.address, "GET /healthz")
             assert status == 200
-            assert len(server._asking) <= CONNECTIONS_MOST
+            assert len(server._asking) <= CONNECTIONS_MAX
             for _reader, writer in idle:
                 writer.transport.abort()
 

@@ -4,7 +4,7 @@ import asyncio
 from itertools import count
 
 from antecede.endpoint.endpoint import Endpoint
-from antecede.runtime.reading import MESSAGES, READING_NS, ReadingInTurns
+from antecede.runtime.reading import MESSAGES, READING_NS, FairReader
 from tests.antecede.endpoint.endpoints import ANN, BOB, CAT, address_of, submit
 from tests.antecede.endpoint.test_intake import came, trio, written
 
@@ -27,13 +27,13 @@ class Hub:
         """Nothing is late here."""
 
 
-def flooded() -> tuple[Hub, ReadingInTurns]:
+def flooded() -> tuple[Hub, FairReader]:
     """Much of ann waits, and to read a share of it takes nearly as long as may be read."""
     post, nodes, _ = trio()
     hub = Hub(nodes)
     clock = count(post.now_ns, READING_NS - 1)
     loop = asyncio.get_running_loop()
-    reading = ReadingInTurns(hub.on_input_end, hub.on_time, nodes[CAT], lambda: next(clock), loop)
+    reading = FairReader(hub.on_input_end, hub.on_time, nodes[CAT], lambda: next(clock), loop)
     reading.on_datagram(address_of(BOB), written(post, nodes[BOB], b"early"), post.now_ns)
     flood = written(post, nodes[ANN], b"x" * 1000)
     for _ in range(FLOOD):
@@ -62,9 +62,7 @@ def test_a_stretch_ends_when_there_is_enough_to_hand_over() -> None:
         post, nodes, _ = trio()
         hub = Hub(nodes)
         loop = asyncio.get_running_loop()
-        reading = ReadingInTurns(
-            hub.on_input_end, hub.on_time, nodes[CAT], lambda: post.now_ns, loop
-        )
+        reading = FairReader(hub.on_input_end, hub.on_time, nodes[CAT], lambda: post.now_ns, loop)
         for _ in range(256):
             submit(nodes[ANN], [CAT], bytes(64), post.now_ns)
         nodes[ANN].write(post.now_ns)

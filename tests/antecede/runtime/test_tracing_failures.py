@@ -16,13 +16,13 @@ import pytest
 from antecede.core.errors import LocalError
 from antecede.eventlog import NULL, SUBMITTED, EventLog
 from antecede.eventlog.log import Contexts
-from antecede.eventlog.parts import LogFiles
+from antecede.eventlog.parts import LogWriter
 from antecede.runtime.errors import TraceFailed
 from antecede.runtime.observe.event_recorder import (
     BLOCK_ROWS,
     QUEUE_BLOCKS,
-    NamesFile,
-    TraceWriter,
+    EventWriterThread,
+    ProcessNamesFile,
     open_trace,
 )
 from antecede_audit.eventlog import read_events
@@ -107,7 +107,7 @@ def test_a_full_disk_leaves_what_was_complete(name: str, tmp_path: Path) -> None
     assert positions(read_events(tmp_path / name), ALICE) == list(range(10))
 
 
-class Gate(LogFiles):
+class Gate(LogWriter):
     """A disk that takes nothing until it is opened."""
 
     def __init__(self) -> None:
@@ -131,7 +131,7 @@ def test_a_slow_disk_makes_the_node_wait_and_loses_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     gate = Gate()
-    writer = TraceWriter(gate, NamesFile(tmp_path / "names.jsonl", {}), 60.0, None)
+    writer = EventWriterThread(gate, ProcessNamesFile(tmp_path / "names.jsonl", {}), 60.0, None)
     log = EventLog(writer, block_rows=1, digests=False)
     blocks = QUEUE_BLOCKS + 10
 

@@ -6,18 +6,18 @@ from pathlib import Path
 
 from antecede.eventlog import DELIVERED, NULL, SUBMITTED, EventLog
 from antecede.runtime.config.names import process_id
-from antecede.runtime.observe.event_recorder import LiveTrace
+from antecede.runtime.observe.event_recorder import EventRecorder
 
 ALICE, BOB = process_id("alice"), process_id("bob")
 PATIENCE_SECONDS = 60.0
 
 
-def submit(trace: LiveTrace, sequence: int, target: int = BOB) -> None:
+def submit(trace: EventRecorder, sequence: int, target: int = BOB) -> None:
     me = trace.process
     trace.log.append(me, SUBMITTED, me, sequence, target, NULL, NULL, sequence * 10, 5, 0)
 
 
-def deliver(trace: LiveTrace, sender: int, sequence: int) -> None:
+def deliver(trace: EventRecorder, sender: int, sequence: int) -> None:
     me = trace.process
     trace.log.append(me, DELIVERED, sender, sequence, me, NULL, NULL, sequence * 10 + 5, 5, 0)
 

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from antecede.transport.batches import BATCH_BYTES, SEGMENTS_MOST, batches
+from antecede.transport.batches import BATCH_BYTES, SEGMENTS_MAX, batches
 from antecede.transport.datagram_writer import Datagram
 
 
@@ -21,8 +21,8 @@ def test_neighbours_of_one_size_leave_together_and_a_smaller_one_is_the_last() -
 
 
 def test_no_call_has_more_than_a_kernel_takes() -> None:
-    small = sizes(*[("a", 10)] * (2 * SEGMENTS_MOST + 1))
-    assert [len(found) for _, found in small] == [SEGMENTS_MOST, SEGMENTS_MOST, 1]
+    small = sizes(*[("a", 10)] * (2 * SEGMENTS_MAX + 1))
+    assert [len(found) for _, found in small] == [SEGMENTS_MAX, SEGMENTS_MAX, 1]
     large = sizes(*[("a", 1400)] * 100)
     assert all(sum(found) <= BATCH_BYTES for _, found in large)
     assert sum(len(found) for _, found in large) == 100

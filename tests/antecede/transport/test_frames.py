@@ -13,26 +13,26 @@ from antecede.core import Effect, Message, Packet, RemoteError
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.core.process import NodeProcess, Outbox
 from antecede.endpoint.inbox import Inbox
-from antecede.endpoint.protocol_driver import CoreDriver
-from antecede.membership.fences import Fences
+from antecede.endpoint.protocol_driver import ProtocolDriver
+from antecede.membership.fences import Expulsions
 from antecede.transport.datagram_reader import ACK_DELAY_LIMIT_US, DatagramReader
-from antecede.transport.numbering import OwnParts
-from antecede.transport.parts import CutFrame
+from antecede.transport.numbering import OwnFragments
+from antecede.transport.parts import FrameFragmenter
 from antecede.transport.peer_lifecycle import AWAITS_BYE, LEAVE_WHEN_RELEASED, LET_GO
-from antecede.transport.recovery.in_flight import Sent
+from antecede.transport.recovery.in_flight import SentDatagram
 from antecede.transport.session import Session
 from antecede.wire.frames import (
+    ACK_RANGES,
     BYE,
     CREDIT,
     DATAGRAM,
-    HEADER_MOST,
+    FRAME_FRAGMENT,
+    HEADER_BYTES_MAX,
     MEMBERS,
+    MESSAGE_FRAGMENT,
     NO_KEY,
     NUMBER_AT,
-    NUMBERS,
     PADDING,
-    PART,
-    PIECE,
     PING,
     RELEASE,
     STOPPED,
@@ -42,7 +42,7 @@ from antecede.wire.frames import (
     write_header,
 )
 from antecede.wire.hybrid import FLAGGED, FOLLOWS, MESSAGE, MESSAGE_KINDS
-from antecede.wire.varint import VARINT_LIMIT, Reader, write_varint
+from antecede.wire.varint import VARINT_LIMIT, WireReader, write_varint
 from antecede_lab.wire.codec import encode, write_packet
 
 PEER = 3
@@ -90,14 +90,14 @@ def make_session() -> Session:
 
 
 def reading(core: Recorder) -> DatagramReader:
-    driver = CoreDriver("ann", core, Inbox(1 << 20, []), OwnParts(), None)
-    return DatagramReader(driver, Fences("ann", 1, driver))
+    driver = ProtocolDriver("ann", core, Inbox(1 << 20, []), OwnFragments(), None)
+    return DatagramReader(driver, Expulsions("ann", 1, driver))
 
 
 def read(data: bytes, session: Session | None = None) -> list[Packet]:
     """The packets of a datagram's frames."""
     core = Recorder()
-    reading(core).read(session or make_session(), Reader(data), 1, 0)
+    reading(core).read(session or make_session(), WireReader(data), 1, 0)
     return core.arrived
 
 
@@ -121,7 +121,7 @@ def written(packets: Sequence[DataPacket], more: Sequence[bool] = ()) -> bytes:
     last = 0
     for index, packet in enumerate(packets):
         if index < len(more) and more[index]:
-            writer.append(PART)
+            writer.append(MESSAGE_FRAGMENT)
         write_packet(packet, writer, last)
         last = int(packet.carried.sequence)
     return writer.getvalue()
@@ -137,7 +137,7 @@ def test_a_header_is_kind_key_token_and_number() -> None:
 
     writer = BytesWriter()
     write_header(writer, TOP, TOP, NO_KEY)
-    assert len(writer) <= HEADER_MOST
+    assert len(writer) <= HEADER_BYTES_MAX
 
 
 def test_a_message_that_follows_the_one_before_it_names_no_ids() -> None:
@@ -200,7 +200,7 @@ def test_a_datagram_that_is_cut_short_is_read_as_far_as_it_goes(
     data = written(packets)[:end]
     core = Recorder()
     try:
-        reading(core).read(make_session(), Reader(data), 1, 0)
+        reading(core).read(make_session(), WireReader(data), 1, 0)
     except RemoteError:
         assert len(core.arrived) < len(packets)
     assert core.arrived == packets[: len(core.arrived)]
@@ -212,12 +212,12 @@ def test_frames_in_pieces_are_read_as_if_they_were_whole(
 ) -> None:
     data = b""
     for packet in packets:
-        cut = CutFrame(packet.carried.sequence, encode(packet))
+        cut = FrameFragmenter(packet.carried.sequence, encode(packet))
         while not cut.is_taken():
             offset = int(cut.offset)
             piece = cut.take(size)
             header = (int(cut.sequence), int(cut.size), int(cut.check), offset, len(piece))
-            data += frame(PIECE, *header) + piece
+            data += frame(FRAME_FRAGMENT, *header) + piece
     assert read(data) == packets
 
 
@@ -251,11 +251,11 @@ def test_control_of_the_link_changes_the_session() -> None:
 
 def test_an_acknowledgement_of_datagrams_reaches_the_path() -> None:
     session = make_session()
-    sent = Sent(1, 0)
+    sent = SentDatagram(1, 0)
     sent.size = 100
     sent.eliciting = True
     session.path.departed(sent, 0)
-    read(frame(NUMBERS, 0, 1, 1, 0), session)
+    read(frame(ACK_RANGES, 0, 1, 1, 0), session)
     assert session.path.flight.eliciting == 0
 
 
@@ -281,18 +281,18 @@ def test_padding_ends_a_datagram(data: bytes) -> None:
 def test_everything_but_acknowledgements_is_acknowledged(data: bytes, owed: bool) -> None:
     """Otherwise two nodes would acknowledge each other's acknowledgements for ever."""
     session = make_session()
-    sent = Sent(1, 0)
+    sent = SentDatagram(1, 0)
     sent.eliciting = True
     session.path.departed(sent, 0)
     reader = reading(Recorder())
-    reader.read(session, Reader(frame(NUMBERS, 0, 1, 1, 0) + data), 1, 0)
+    reader.read(session, WireReader(frame(ACK_RANGES, 0, 1, 1, 0) + data), 1, 0)
     assert reader.owed == owed
     assert reader.numbers
 
 
 def in_one_piece(whole: bytes) -> bytes:
     """A frame that comes as if in pieces."""
-    return frame(PIECE, 1, len(whole), crc32(whole), 0, len(whole)) + whole
+    return frame(FRAME_FRAGMENT, 1, len(whole), crc32(whole), 0, len(whole)) + whole
 
 
 NAMES = 0x8B
@@ -310,14 +310,14 @@ UNKNOWN_PACKETS = (1, MESSAGE - 1, MESSAGE + MESSAGE_KINDS, 0x7F)
         (bytes([MESSAGE, 5, 0, 0]), "a zero where an id"),
         (bytes([MESSAGE, 5, 6, 0]), "follows one before the first"),
         (bytes([MESSAGE, 5, 1, 9]), "9 bytes were announced, 0 follow"),
-        (bytes([PART, MESSAGE, 5, 1]), "ends too early"),
-        (in_one_piece(bytes([PIECE, 1, 1, 0, 0, 1])), "a piece in pieces"),
-        (bytes([PIECE, 1, 5, 0, 9, 1, 0]), "a piece of 1 bytes at 9 of 5"),
-        (bytes([PIECE, 1, 1, 0, 0, 1, 7]), "pieces that do not fit together"),
+        (bytes([MESSAGE_FRAGMENT, MESSAGE, 5, 1]), "ends too early"),
+        (in_one_piece(bytes([FRAME_FRAGMENT, 1, 1, 0, 0, 1])), "a piece in pieces"),
+        (bytes([FRAME_FRAGMENT, 1, 5, 0, 9, 1, 0]), "a piece of 1 bytes at 9 of 5"),
+        (bytes([FRAME_FRAGMENT, 1, 1, 0, 0, 1, 7]), "pieces that do not fit together"),
         (frame(BYE, 2), "a good-bye of unknown kind 2"),
-        (frame(NUMBERS, ACK_DELAY_LIMIT_US + 1, 1, 1, 0), "delayed by"),
-        (frame(NUMBERS, 0, 1, 1, 0), "never sent"),
-        (frame(NUMBERS, 0, 0), "an acknowledgement of 0 ranges"),
+        (frame(ACK_RANGES, ACK_DELAY_LIMIT_US + 1, 1, 1, 0), "delayed by"),
+        (frame(ACK_RANGES, 0, 1, 1, 0), "never sent"),
+        (frame(ACK_RANGES, 0, 0), "an acknowledgement of 0 ranges"),
         *((bytes([kind, 1, 1]), f"a frame of unknown kind {kind}") for kind in UNKNOWN_KINDS),
         *((bytes([kind, 1, 1]), f"no packet is of kind {kind}") for kind in UNKNOWN_PACKETS),
     ],
@@ -325,5 +325,5 @@ UNKNOWN_PACKETS = (1, MESSAGE - 1, MESSAGE + MESSAGE_KINDS, 0x7F)
 def test_a_frame_that_makes_no_sense_is_refused(data: bytes, reason: str) -> None:
     core = Recorder()
     with pytest.raises(RemoteError, match=reason):
-        reading(core).read(make_session(), Reader(encode(Ack(5)) + data), 1, 0)
+        reading(core).read(make_session(), WireReader(encode(Ack(5)) + data), 1, 0)
     assert core.arrived == [Ack(5)], "what came before it has happened"

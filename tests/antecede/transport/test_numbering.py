@@ -9,10 +9,10 @@ from antecede.endpoint.limits import Limits
 from antecede.events import Undeliverable
 from antecede.network_model.faults import Faults
 from antecede.network_model.latency import Uniform
-from antecede.transport.numbering import HISTORY, Numbering
+from antecede.transport.numbering import HISTORY, MessageNumbers
 from antecede.transport.session import Session
-from antecede.wire.frames import NUMBERED
-from antecede.wire.varint import Reader
+from antecede.wire.frames import SEQUENCE_OFFSET
+from antecede.wire.varint import WireReader
 from tests.antecede.endpoint.endpoints import (
     ANN,
     BOB,
@@ -191,7 +191,7 @@ def test_reports_of_what_is_undeliverable_name_messages() -> None:
 
 
 def test_the_numbers_of_ids() -> None:
-    numbering = Numbering()
+    numbering = MessageNumbers()
     assert [numbering.of(sequence) for sequence in (1, 5)] == [1, 5]
     assert numbering.payload(3, 6) == 3
     assert [numbering.of(sequence) for sequence in range(1, 9)] == [1, 2, 3, 3, 3, 3, 4, 5]
@@ -203,11 +203,11 @@ def test_the_numbers_of_ids() -> None:
 
 def test_numbers_are_noted_in_any_order() -> None:
     """The same whichever message comes first, for every id that was noted."""
-    truth = Numbering()
+    truth = MessageNumbers()
     for first, last in ((2, 4), (6, 9), (11, 12)):
         truth.payload(first, last)
     for start in range(13):
-        noted = Numbering()
+        noted = MessageNumbers()
         for step in range(13):
             sequence = 1 + (start + 5 * step) % 13
             noted.note(sequence, truth.of(sequence))
@@ -215,7 +215,7 @@ def test_numbers_are_noted_in_any_order() -> None:
 
 
 def test_old_numbers_are_forgotten() -> None:
-    numbering = Numbering()
+    numbering = MessageNumbers()
     for payload in range(10 * HISTORY):
         numbering.payload(3 * payload + 1, 3 * payload + 3)
         numbering.forget_below(3 * payload + 1)
@@ -225,16 +225,20 @@ def test_old_numbers_are_forgotten() -> None:
 
 def test_a_number_holds_for_the_rest_of_its_datagram() -> None:
     session = make_session()
-    data = frame(NUMBERED, 3) + written([message(5, 4), message(6, 5)]) + frame(NUMBERED, 0)
+    data = (
+        frame(SEQUENCE_OFFSET, 3)
+        + written([message(5, 4), message(6, 5)])
+        + frame(SEQUENCE_OFFSET, 0)
+    )
     read(data + written([message(2, 1)]), session)
     read(written([message(7, 6)]), session)
     assert [session.assembly.number_of(sequence) for sequence in (2, 5, 6)] == [2, 2, 3]
 
 
 def read(data: bytes, session: Session) -> None:
-    reading(Recorder()).read(session, Reader(data), 1, 0)
+    reading(Recorder()).read(session, WireReader(data), 1, 0)
 
 
 def test_a_message_cannot_be_numbered_below_the_first() -> None:
     with pytest.raises(RemoteError, match="message 5 is said to be number 0"):
-        read(frame(NUMBERED, 5) + written([message(5, 4)]), make_session())
+        read(frame(SEQUENCE_OFFSET, 5) + written([message(5, 4)]), make_session())

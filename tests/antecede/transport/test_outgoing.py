@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from antecede.core import Message
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
-from antecede.transport.flow_control import MESSAGE_COST, Credit
-from antecede.transport.send_queue import COMPACT_AT, Outgoing, sequence_of
+from antecede.transport.flow_control import MESSAGE_COST, FlowControl
+from antecede.transport.send_queue import COMPACT_AT, SendQueue, sequence_of
 from antecede_lab.protocols.mf import MfAck, MfMessage
 
 
@@ -14,20 +14,20 @@ def message(sequence: int, size: int = 0) -> DataPacket:
     return DataPacket(Message(1, sequence, bytes(size)), sequence - 1, False)
 
 
-def granted(limit: int) -> Credit:
-    credit = Credit(0)
+def granted(limit: int) -> FlowControl:
+    credit = FlowControl(0)
     credit.extend(limit)
     return credit
 
 
-def queue(*sequences: int, credit: int = 1 << 40, cumulative: bool = True) -> Outgoing:
-    outgoing = Outgoing(cumulative, granted(credit))
+def queue(*sequences: int, credit: int = 1 << 40, cumulative: bool = True) -> SendQueue:
+    outgoing = SendQueue(cumulative, granted(credit))
     for sequence in sequences:
         outgoing.put(message(sequence))
     return outgoing
 
 
-def let_leave(outgoing: Outgoing, count: int = 1 << 30) -> list[int]:
+def let_leave(outgoing: SendQueue, count: int = 1 << 30) -> list[int]:
     """The ids of the next messages that may leave, which they do: repeated ones first."""
     left: list[int] = []
     while len(left) < count:
@@ -119,7 +119,7 @@ def test_a_repeat_waits_once_however_often_it_is_asked_for() -> None:
 
 def test_credit_is_what_new_messages_cost() -> None:
     credit = granted(0)
-    outgoing = Outgoing(True, credit)
+    outgoing = SendQueue(True, credit)
     for sequence in (1, 2, 3):
         outgoing.put(message(sequence, 100))
     assert not outgoing.has_messages()

@@ -1,7 +1,7 @@
 """Rows that name somebody who has not been met wait until he is, and all later ones behind them."""
 
 from antecede.eventlog.log import EventLog
-from antecede.transport.event_rows import HELD_MOST, HELD_ROUNDS, EventRows
+from antecede.transport.event_rows import HELD_MAX, HELD_ROUNDS, EventRows
 
 ME, BOB, SECOND_BOB, CAT = 10, 20, 21, 30
 TO_BOB, TO_CAT = 1, 2
@@ -64,11 +64,11 @@ def test_there_is_a_limit_to_what_is_held_back() -> None:
         log = EventLog()
         rows = EventRows(log, ME)
         rows.submitted_to_stranger(TO_BOB, 1, BOB, 5, 1)
-        for sequence in range(2, HELD_MOST + 2):
+        for sequence in range(2, HELD_MAX + 2):
             if to_stranger:
                 rows.submitted_to_stranger(TO_BOB, sequence, BOB, 5, sequence)
             else:
                 rows.delivered(CAT, sequence, bytes(5), sequence)
-        assert len(log) >= HELD_MOST
+        assert len(log) >= HELD_MAX
         rows.release()
-        assert [event.sequence for event in log] == list(range(1, HELD_MOST + 2))
+        assert [event.sequence for event in log] == list(range(1, HELD_MAX + 2))

@@ -29,7 +29,7 @@ from antecede.wire.handshake import (
     write_text,
     write_unknown,
 )
-from antecede.wire.varint import VARINT_LIMIT, Reader
+from antecede.wire.varint import VARINT_LIMIT, WireReader
 
 ids = st.integers(1, VARINT_LIMIT - 1)
 amounts = st.integers(0, VARINT_LIMIT - 1)
@@ -72,7 +72,7 @@ def fields(greeting: Greeting) -> tuple[object, ...]:
 
 
 def read(data: bytes) -> Greeting:
-    reader = Reader(data, 1)
+    reader = WireReader(data, 1)
     oldest, newest = read_versions(reader)
     return read_greeting(reader, oldest, newest)
 
@@ -109,7 +109,7 @@ def test_a_greeting_that_is_cut_short_is_refused(greeting: Greeting, data: st.Da
 
 def test_the_versions_of_a_greeting_can_be_read_whatever_follows() -> None:
     data = bytes([HELLO]) + MAGIC + bytes([7, 9]) + b"\xff" * 20
-    assert read_versions(Reader(data, 1)) == (7, 9)
+    assert read_versions(WireReader(data, 1)) == (7, 9)
 
 
 @pytest.mark.parametrize(
@@ -136,27 +136,27 @@ def test_other_peoples_datagrams_are_no_greetings() -> None:
     with pytest.raises(RemoteError, match="something else than antecede"):
         read(data)
     with pytest.raises(RemoteError, match="something else than antecede"):
-        read_unknown(Reader(write_unknown(5).replace(MAGIC, b"antecedE"), 1))
+        read_unknown(WireReader(write_unknown(5).replace(MAGIC, b"antecedE"), 1))
 
 
 def test_a_text_has_a_limit_and_is_utf_8() -> None:
     writer = BytesWriter()
     write_text(writer, "ä" * 100)
-    assert read_text(Reader(writer.getvalue()), 200) == "ä" * 100
+    assert read_text(WireReader(writer.getvalue()), 200) == "ä" * 100
     with pytest.raises(RemoteError, match="a text of 200 bytes; 199 are allowed"):
-        read_text(Reader(writer.getvalue()), 199)
+        read_text(WireReader(writer.getvalue()), 199)
     with pytest.raises(RemoteError, match="not UTF-8"):
-        read_text(Reader(b"\x02\xc3\x28"), 10)
+        read_text(WireReader(b"\x02\xc3\x28"), 10)
 
 
 @given(names, st.text(st.characters(codec="utf-8"), max_size=REASON_LIMIT // 4))
 def test_a_refusal_says_who_and_why(name: str, reason: str) -> None:
     data = write_refusal(name, reason)
     assert data[0] == REFUSE
-    assert read_refusal(Reader(data, 1)) == (name, harmless(reason), 0)
+    assert read_refusal(WireReader(data, 1)) == (name, harmless(reason), 0)
     stamped = write_refusal(name, reason, 1 << 60)
     assert stamped.startswith(data), "who does not know of stamps reads the same"
-    assert read_refusal(Reader(stamped, 1)) == (name, harmless(reason), 1 << 60)
+    assert read_refusal(WireReader(stamped, 1)) == (name, harmless(reason), 1 << 60)
     assert harmless(reason).isprintable()
     assert (harmless(reason) == reason) == reason.isprintable()
 
@@ -167,7 +167,7 @@ def test_an_unknown_token_is_named(token: int) -> None:
     writer = BytesWriter()
     write_i64_le(writer, token)
     assert data == bytes([UNKNOWN]) + MAGIC + writer.getvalue()
-    assert read_unknown(Reader(data, 1)) == token
+    assert read_unknown(WireReader(data, 1)) == token
 
 
 @given(st.binary(max_size=80))

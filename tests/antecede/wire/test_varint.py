@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from librt.strings import BytesWriter
 
 from antecede.core import LocalError, RemoteError
-from antecede.wire.varint import VARINT_SIZE_MAX, Reader, varint_size, write_varint
+from antecede.wire.varint import VARINT_SIZE_MAX, WireReader, varint_size, write_varint
 
 integers = st.one_of(st.integers(0, 1 << 15), st.integers(0, (1 << 62) - 1))
 
@@ -20,7 +20,7 @@ def written(*values: int) -> bytes:
 
 @given(values=st.lists(integers, max_size=10))
 def test_integers_come_back_in_the_order_in_which_they_were_written(values: list[int]) -> None:
-    reader = Reader(written(*values))
+    reader = WireReader(written(*values))
 
     assert [reader.varint() for _ in values] == values
     reader.end()
@@ -46,7 +46,7 @@ def test_the_size_of_an_integer_is_what_writing_it_takes(value: int) -> None:
 )
 def test_the_form_of_an_integer_is_leb128(value: int, form: str) -> None:
     assert written(value).hex() == form
-    assert Reader(bytes.fromhex(form)).varint() == value
+    assert WireReader(bytes.fromhex(form)).varint() == value
 
 
 @pytest.mark.parametrize("value", [-1, -(1 << 62), 1 << 62, (1 << 63) - 1])
@@ -74,12 +74,12 @@ def test_an_integer_outside_the_range_is_not_written(value: int) -> None:
 )
 def test_anything_but_the_one_form_is_refused(form: str, why: str) -> None:
     with pytest.raises(RemoteError, match=why):
-        Reader(bytes.fromhex(form)).varint()
+        WireReader(bytes.fromhex(form)).varint()
 
 
 @given(data=st.binary(max_size=12))
 def test_bytes_that_are_read_as_an_integer_are_what_writing_it_makes(data: bytes) -> None:
-    reader = Reader(data)
+    reader = WireReader(data)
     try:
         value = reader.varint()
     except RemoteError:
@@ -90,20 +90,20 @@ def test_bytes_that_are_read_as_an_integer_are_what_writing_it_makes(data: bytes
 
 
 def test_an_id_is_never_zero() -> None:
-    assert Reader(b"\x01").positive() == 1
+    assert WireReader(b"\x01").positive() == 1
     with pytest.raises(RemoteError, match="zero"):
-        Reader(b"\x00").positive()
+        WireReader(b"\x00").positive()
 
 
 def test_a_count_cannot_promise_more_items_than_bytes_are_left() -> None:
     """Or three bytes could make a receiver allocate a list of millions."""
-    assert Reader(b"\x02ab").count() == 2
+    assert WireReader(b"\x02ab").count() == 2
     with pytest.raises(RemoteError, match="3 items cannot follow in 2 bytes"):
-        Reader(b"\x03ab").count()
+        WireReader(b"\x03ab").count()
 
 
 def test_bytes_are_taken_in_pieces_and_then_the_rest() -> None:
-    reader = Reader(b"abcdef")
+    reader = WireReader(b"abcdef")
 
     assert (reader.byte(), reader.take(2), reader.remaining(), reader.rest()) == (
         97,
@@ -116,7 +116,7 @@ def test_bytes_are_taken_in_pieces_and_then_the_rest() -> None:
 
 
 def test_nothing_can_be_read_beyond_the_end() -> None:
-    reader = Reader(b"ab")
+    reader = WireReader(b"ab")
     for size in (3, 1 << 40, -1):
         with pytest.raises(RemoteError, match="bytes were announced, 2 follow"):
             reader.take(size)
@@ -128,4 +128,4 @@ def test_nothing_can_be_read_beyond_the_end() -> None:
 
 def test_bytes_left_at_the_end_are_refused() -> None:
     with pytest.raises(RemoteError, match="2 bytes follow the end"):
-        Reader(b"ab").end()
+        WireReader(b"ab").end()

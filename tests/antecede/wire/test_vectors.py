@@ -5,7 +5,7 @@ import json
 import pytest
 
 from antecede.core import RemoteError
-from antecede.wire.varint import Reader
+from antecede.wire.varint import WireReader
 from antecede_lab.wire.codec import decode
 from tests.antecede.wire.vectors import FILE, PACKETS, SENDER, text
 
@@ -27,4 +27,4 @@ def test_what_is_published_as_refused_is_refused() -> None:
             decode(bytes.fromhex(row["bytes"]), SENDER)
     for row in published["refused_varints"]:
         with pytest.raises(RemoteError):
-            Reader(bytes.fromhex(row["bytes"])).varint()
+            WireReader(bytes.fromhex(row["bytes"])).varint()

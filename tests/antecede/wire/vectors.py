@@ -11,15 +11,15 @@ from librt.strings import BytesWriter
 from antecede.core import Message, Packet
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.wire.frames import (
+    ACK_RANGES,
     BYE,
     CREDIT,
+    FRAME_FRAGMENT,
+    MESSAGE_FRAGMENT,
     NO_KEY,
-    NUMBERED,
-    NUMBERS,
-    PART,
-    PIECE,
     PING,
     RELEASE,
+    SEQUENCE_OFFSET,
     STOPPED,
     SUSPECTS,
     write_header,
@@ -130,7 +130,7 @@ def datagram_vectors() -> list[Row]:
             [
                 (
                     "numbers: the largest came 7 us ago; 5 and 4, then 1",
-                    [NUMBERS, 7, 2, 5, 1, 1, 0],
+                    [ACK_RANGES, 7, 2, 5, 1, 1, 0],
                 ),
                 ("credit of 900 in all", [CREDIT, 900]),
                 ("ack", Ack(5)),
@@ -144,9 +144,9 @@ def datagram_vectors() -> list[Row]:
             9,
             9,
             [
-                ("the next message is not the end of its payload", [PART]),
+                ("the next message is not the end of its payload", [MESSAGE_FRAGMENT]),
                 ("message", message(3, 2, b"first part")),
-                ("from here on ids are 1 larger than numbers", [NUMBERED, 1]),
+                ("from here on ids are 1 larger than numbers", [SEQUENCE_OFFSET, 1]),
                 ("message that follows it, and ends the payload", message(4, 3, b"last part")),
                 ("message with the id 5 and the number 4", message(5, 4, b"after it")),
             ],
@@ -161,7 +161,7 @@ def datagram_vectors() -> list[Row]:
             [
                 (
                     "the last 3 of 9 bytes of message 7, whose CRC-32 is 5",
-                    [PIECE, 7, 9, 5, 6, 3, 97, 98, 99],
+                    [FRAME_FRAGMENT, 7, 9, 5, 6, 3, 97, 98, 99],
                 )
             ],
         ),

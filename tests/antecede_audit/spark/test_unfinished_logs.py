@@ -9,7 +9,7 @@ import pytest
 from antecede.core.errors import LocalError
 from antecede.eventlog import write_events
 from antecede.eventlog.layout import claim_generation
-from antecede.eventlog.parts import PartFiles
+from antecede.eventlog.parts import PartFileWriter
 from antecede.eventlog.processes import processes_folder, write_processes
 from antecede_audit.eventlog import read_events
 from antecede_audit.eventlog.leftovers import find_leftovers
@@ -206,7 +206,7 @@ def test_what_a_node_was_writing_when_it_was_killed_can_be_read(
 ) -> None:
     """Rows are handed over about once a second: those are not lost with the process."""
     run = written(tmp_path, kept, ".jsonl")
-    parts = PartFiles(run, "bob", suffix, 1_000)
+    parts = PartFileWriter(run, "bob", suffix, 1_000)
     bobs = [event for event in story().log if event.process == BOB]
     log = log_of(bobs)
     if kept:
@@ -233,7 +233,7 @@ def test_who_was_killed_between_two_files_has_not_released_its_claim(
     write_processes(names / f"{stem}.jsonl", {BOB: "bob"})
 
     cut = judge(tmp_path / "events", tmp_path / "found").summary
-    PartFiles(run, stem, ".jsonl", 1_000).close()
+    PartFileWriter(run, stem, ".jsonl", 1_000).close()
     complete = judge(tmp_path / "events", tmp_path / "found").summary
 
     assert cut.cut_off == {"1": {str(BOB): 2_000 if kept else None}}

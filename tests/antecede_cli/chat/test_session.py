@@ -11,7 +11,7 @@ import pytest
 from antecede.events import LEFT_OUT, PeerMoved, Refused, Undeliverable
 from antecede.network_model.faults import Faults
 from antecede.network_model.latency import Uniform
-from antecede.runtime.carriers.udp import UdpTransport
+from antecede.runtime.carriers.udp import UdpCarrier
 from antecede.runtime.config.addresses import Address
 from antecede.runtime.config.settings import Settings
 from antecede.runtime.opening import open_node
@@ -187,7 +187,7 @@ def test_a_closed_faulty_transport_still_sends_what_is_under_way() -> None:
         loop = asyncio.get_running_loop()
         anywhere = Address("127.0.0.1", 0)
         heard: list[bytes] = []
-        listener = UdpTransport(anywhere, "auto", loop)
+        listener = UdpCarrier(anywhere, "auto", loop)
         listener.start(Ear(heard))
         faults = Faults(latency=Uniform(0, 50_000_000))
         faulty = FaultyTransport(anywhere, "auto", loop, faults=faults, seed=1)

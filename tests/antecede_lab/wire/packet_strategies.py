@@ -9,7 +9,15 @@ from typing import Final
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from antecede.core.packets import Ack, Ask, DataPacket, Expulsion, Noted, Notice, Permit
+from antecede.core.packets import (
+    Ack,
+    Ask,
+    DataPacket,
+    ExpulsionAck,
+    ExpulsionNotice,
+    Permit,
+    YouAreExpelled,
+)
 from antecede.core.values import Message, Packet
 from antecede_lab.protocols.cykas import CykasAck, CykasMessage, YouCanTell
 from antecede_lab.protocols.link_packets import RANGES_LIMIT, LinkAck, LinkData
@@ -86,11 +94,11 @@ PACKETS: Final[dict[type[Packet], st.SearchStrategy[Packet]]] = {
     Ack: st.builds(Ack, numbers),
     Permit: st.builds(Permit, numbers),
     Ask: st.builds(Ask, numbers, numbers),
-    Notice: st.builds(
-        Notice, several, st.one_of(st.none(), data_packets(), st.builds(Permit, numbers))
+    ExpulsionNotice: st.builds(
+        ExpulsionNotice, several, st.one_of(st.none(), data_packets(), st.builds(Permit, numbers))
     ),
-    Noted: st.builds(Noted, several),
-    Expulsion: st.just(Expulsion()),
+    ExpulsionAck: st.builds(ExpulsionAck, several),
+    YouAreExpelled: st.just(YouAreExpelled()),
     **classic_packets(SOURCE),
     **facts_packets(SOURCE),
 }

@@ -3,7 +3,7 @@
 import pytest
 
 from antecede.core import LocalError, Message, Packet, RemoteError
-from antecede.wire.varint import Reader
+from antecede.wire.varint import WireReader
 from antecede_lab.protocols.bss import BssPacket
 from antecede_lab.protocols.ks import KsPacket
 from antecede_lab.protocols.ks_log import Sends
@@ -106,20 +106,20 @@ BAD_VECTORS = {
 @pytest.mark.parametrize("name", BAD_VECTORS)
 def test_a_vector_that_nobody_writes_is_refused(name: str) -> None:
     with pytest.raises(RemoteError):
-        read_vector(Reader(BAD_VECTORS[name]))
+        read_vector(WireReader(BAD_VECTORS[name]))
 
 
 def test_the_highest_id_is_understood() -> None:
     vector = Vector({(1 << 31) - 1: 1})
 
     assert encoded_vector(vector) == b"\x01" + HIGHEST + b"\x01"
-    assert read_vector(Reader(encoded_vector(vector))) == vector
+    assert read_vector(WireReader(encoded_vector(vector))) == vector
 
 
 def test_sends_that_nobody_writes_are_refused() -> None:
     for data in (b"\x00", b"\x01", b"\x01\x00\x02\x01", b"\x02" + (b"\xff" * 8 + b"\x3f\x00") * 2):
         with pytest.raises(RemoteError):
-            read_sends(Reader(data))
+            read_sends(WireReader(data))
 
 
 @pytest.mark.parametrize("kind", [19, 20])

@@ -8,7 +8,15 @@ from antecede.core import LocalError, Message, Packet, RemoteError
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.codec import PacketCodec
 from antecede.core.hybrid.rule import HybridProcess
-from antecede.core.packets import Ack, Ask, DataPacket, Expulsion, Noted, Notice, Permit
+from antecede.core.packets import (
+    Ack,
+    Ask,
+    DataPacket,
+    ExpulsionAck,
+    ExpulsionNotice,
+    Permit,
+    YouAreExpelled,
+)
 from antecede.wire.hybrid import ACK, ASK, MESSAGE, MESSAGE_KINDS, PERMIT
 from antecede.wire.packets import KIND_LIMIT
 from antecede_lab.catalogue import PROTOCOLS
@@ -37,7 +45,7 @@ def flips_of(data: bytes, bits: int) -> list[bytes]:
 
 
 def test_every_kind_of_packet_has_a_strategy() -> None:
-    of_the_product = {DataPacket, Ack, Permit, Ask, Notice, Noted, Expulsion}
+    of_the_product = {DataPacket, Ack, Permit, Ask, ExpulsionNotice, ExpulsionAck, YouAreExpelled}
     assert {kind.packet_class for kind in PACKET_KINDS} | of_the_product | {LinkData} == set(
         PACKETS
     )

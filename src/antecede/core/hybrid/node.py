@@ -21,7 +21,7 @@ from antecede.core.checks import (
 )
 from antecede.core.effects import Effect
 from antecede.core.errors import BufferFull, LocalError, RemoteError
-from antecede.core.expelling import ExpellingNode
+from antecede.core.expelling import ExpulsionProcess
 from antecede.core.hybrid.permits import MissingPermits
 from antecede.core.hybrid.records import (  # fmt: skip
     ACKED,
@@ -35,7 +35,14 @@ from antecede.core.hybrid.records import (  # fmt: skip
     SUBMITTED,
     submission_record,
 )
-from antecede.core.hybrid.state import ACKS, PERMITS, DuePermits, Entries, Entry, Peer
+from antecede.core.hybrid.state import (
+    ACKS,
+    PERMITS,
+    HybridPeer,
+    PermitsToSend,
+    SentEntry,
+    SentWindow,
+)
 from antecede.core.hybrid.waiting import (
     held_in_order,
     held_one_by_one,
@@ -44,7 +51,7 @@ from antecede.core.hybrid.waiting import (
     unacknowledged_by,
 )
 from antecede.core.in_order import check_chain
-from antecede.core.ledger import Ledger
+from antecede.core.ledger import ChangeLog
 from antecede.core.packets import DataPacket, Permit
 from antecede.core.process import NEVER_NS, EffectList, HeldBack, Outbox, PermitsOwed
 from antecede.core.records import RecordReader, record
@@ -76,7 +83,7 @@ RULES: Final = (ORDERED, SPS, CSPS)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class HybridNode(ExpellingNode):
+class HybridNode(ExpulsionProcess):
     """Everything but the steps of the protocol."""
 
     STATE: ClassVar[tuple[str, ...]] = (
@@ -110,19 +117,19 @@ class HybridNode(ExpellingNode):
         self._receive_limit: Final[i64] = receive_limit
         self._payload_limit: Final[i64] = payload_limit
         self._forgotten_min: Final[i64] = forgotten_min
-        self._peers: dict[int, Peer] = {}
-        self._roster: list[Peer] = []
-        self._near: list[Peer | None] = [None] * NEAR
+        self._peers: dict[int, HybridPeer] = {}
+        self._roster: list[HybridPeer] = []
+        self._near: list[HybridPeer | None] = [None] * NEAR
         # The entries that are not acknowledged by all, oldest first, and few others among them:
         # `_open` counts the former. Positions in it are not ids.
-        self._unacked = Entries()
+        self._unacked = SentWindow()
         self._open: i64 = 0
         self._open_bytes: i64 = 0
         self._next_sequence: i64 = 1
         self._settled: i64 = 1
         self._released: i64 = 1
         self._missing = MissingPermits()
-        self._due = DuePermits()
+        self._due = PermitsToSend()
         # Last, for what is set before it is known to be there, and compiled code does not ask.
         super().__init__(me, patience_ns)
 
@@ -135,10 +142,10 @@ class HybridNode(ExpellingNode):
     def _release(self, now_ns: i64, outbox: Outbox) -> None: ...
 
     @abstractmethod
-    def _frontier(self, peer: Peer) -> i64: ...
+    def _frontier(self, peer: HybridPeer) -> i64: ...
 
     @abstractmethod
-    def _transmit_again(self, peer: Peer, start: i64, stop: i64, outbox: Outbox) -> None: ...
+    def _transmit_again(self, peer: HybridPeer, start: i64, stop: i64, outbox: Outbox) -> None: ...
 
     # The list-returning face.
 
@@ -247,7 +254,7 @@ class HybridNode(ExpellingNode):
             return []
         return unacknowledged_by(entry, self._roster, peer)
 
-    def _first_to_wait_for(self, peer: Peer) -> Entry | None:
+    def _first_to_wait_for(self, peer: HybridPeer) -> SentEntry | None:
         """The oldest message that a permit to `peer` waits for, if not for its own answer."""
         unacked = self._unacked
         if unacked.first == unacked.next:
@@ -298,7 +305,7 @@ class HybridNode(ExpellingNode):
         stop = peer.copies.find_from(last + 1)
         self._transmit_again(peer, start, stop, outbox)
 
-    def _met_before(self, process: i64) -> Peer | None:
+    def _met_before(self, process: i64) -> HybridPeer | None:
         """The record of a process that was met, on the hot path."""
         place = process & (NEAR - 1)
         peer = self._near[place]
@@ -307,7 +314,7 @@ class HybridNode(ExpellingNode):
             self._near[place] = peer
         return peer
 
-    def _peer(self, process: int) -> Peer | None:
+    def _peer(self, process: int) -> HybridPeer | None:
         """The record of another process, or None if there is no such process."""
         peer = self._peers.get(process)
         # Membership first: an int of any size may be asked for, and only a known one fits an i64.
@@ -318,19 +325,19 @@ class HybridNode(ExpellingNode):
     def _may_be_met(self, source: int) -> bool:
         return source in self._fence.expelled or (source in self._known and source != self._me)
 
-    def _add_peer(self, process: i64) -> Peer:
-        peer = Peer(process, len(self._roster))
+    def _add_peer(self, process: i64) -> HybridPeer:
+        peer = HybridPeer(process, len(self._roster))
         self._peers[process] = peer
         self._roster.append(peer)
         self._meet(peer)
         return peer
 
-    def _expect(self, peer: Peer, what: i64, now_ns: i64) -> None:
+    def _expect(self, peer: HybridPeer, what: i64, now_ns: i64) -> None:
         """Something will be waited for from `peer`, if it is not already."""
         peer.begin_waiting(what, now_ns)
         self._alarms.start(peer, now_ns)
 
-    def _heard(self, peer: Peer, what: i64, now_ns: i64) -> None:
+    def _heard(self, peer: HybridPeer, what: i64, now_ns: i64) -> None:
         """Some of what is waited for has come from `peer`: be patient afresh."""
         peer.has_come(what, now_ns)
         if self._kept is not None:
@@ -369,7 +376,7 @@ class HybridNode(ExpellingNode):
                 raise LocalError(f"unknown target {target}: it is not one of the processes")
         return places, to_self
 
-    def _keep_open(self, entry: Entry, payload_bytes: i64) -> None:
+    def _keep_open(self, entry: SentEntry, payload_bytes: i64) -> None:
         """An entry that nobody has acknowledged."""
         self._unacked.add(entry)
         self._open += 1
@@ -379,7 +386,7 @@ class HybridNode(ExpellingNode):
             peer.last_submitted = entry.sequence
             peer.copies.add(entry)
 
-    def _acknowledged(self, entry: Entry, peer: Peer) -> None:
+    def _acknowledged(self, entry: SentEntry, peer: HybridPeer) -> None:
         entry.unacked -= 1
         entry.unacked_key ^= peer.place
         if entry.unacked == 0:
@@ -389,7 +396,7 @@ class HybridNode(ExpellingNode):
     def _forget_acknowledged(self) -> None:
         """Let go of entries that everybody has acknowledged but older ones keep from settling."""
         unacked = self._unacked
-        kept = Entries()
+        kept = SentWindow()
         settled: i64 = 0
         released: i64 = 0
         before = unacked.peek()
@@ -422,7 +429,7 @@ class HybridNode(ExpellingNode):
         spared = self._fence.spared(targets, sequence)
         return vec[i64]([self._peers[process].place for process in spared])
 
-    def _everybody(self) -> list[Peer]:
+    def _everybody(self) -> list[HybridPeer]:
         return self._roster
 
     def _keep_decision(self, process: i64, now_ns: i64) -> None:
@@ -476,7 +483,7 @@ class HybridNode(ExpellingNode):
     # What survives a crash.
 
     def snapshot(self) -> list[bytes]:
-        self._kept = Ledger()
+        self._kept = ChangeLog()
         records = [
             record(PEER, [peer.id, peer.delivered, peer.acked, peer.last_submitted])
             for peer in self._roster
@@ -546,7 +553,7 @@ class HybridNode(ExpellingNode):
         else:
             raise LocalError(f"a record of kind {kind}, which is none of ours")
 
-    def _named(self, reader: RecordReader) -> Peer:
+    def _named(self, reader: RecordReader) -> HybridPeer:
         process = reader.number()
         peer = self._peers.get(process)
         return self._add_peer(process) if peer is None else peer
@@ -556,7 +563,7 @@ class HybridNode(ExpellingNode):
         peers = [self._named(reader) for _ in range(reader.number())]
         places = vec[i64]([peer.place for peer in peers])
         payload = reader.rest()
-        entry = Entry(Message(self._me, sequence, payload), permits_before, places)
+        entry = SentEntry(Message(self._me, sequence, payload), permits_before, places)
         # A snapshot has told of the last message to each before those that are still open.
         last = [int(peer.last_submitted) for peer in peers]
         self._keep_open(entry, len(payload))
@@ -566,7 +573,7 @@ class HybridNode(ExpellingNode):
         if self._next_sequence <= sequence:
             self._next_sequence = sequence + 1
 
-    def _replay_ack(self, peer: Peer, sequence: i64) -> None:
+    def _replay_ack(self, peer: HybridPeer, sequence: i64) -> None:
         copies = peer.copies
         while copies.first < copies.next and copies.peek().sequence <= sequence:
             self._acknowledged(copies.remove(), peer)

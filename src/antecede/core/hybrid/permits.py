@@ -35,7 +35,7 @@ class MissingPermit:
 
 
 @final
-class OwedPermits:
+class PermitsOwedBy:
     """The permits that one sender owes: a chain, by positions."""
 
     MADE_OF: ClassVar = ("sender",)
@@ -71,7 +71,7 @@ class MissingPermits:
         self._sequences = blank(RING_SIZE_MIN)
         self._later = blank(RING_SIZE_MIN)
 
-    def add(self, owed: OwedPermits, sequence: i64) -> None:
+    def add(self, owed: PermitsOwedBy, sequence: i64) -> None:
         """A flagged message was delivered: its permit is missing from now on."""
         position = self.next
         self._put(owed.sender, sequence)
@@ -85,7 +85,7 @@ class MissingPermits:
         if self.second == position and owed.sender == self.first_sender():
             self.second = position + 1
 
-    def grant(self, owed: OwedPermits, sequence: i64) -> bool:
+    def grant(self, owed: PermitsOwedBy, sequence: i64) -> bool:
         """The permits up to `sequence` have come; True if any of them was missing."""
         if owed.lowest == 0 or owed.lowest > sequence:
             return False
@@ -99,7 +99,7 @@ class MissingPermits:
         self._slide()
         return True
 
-    def restore(self, owed: OwedPermits, sequence: i64, position: i64) -> None:
+    def restore(self, owed: PermitsOwedBy, sequence: i64, position: i64) -> None:
         """The permit of `sequence` is missing at `position`, beyond all others and blanks."""
         self.skip_to(position)
         self.add(owed, sequence)

@@ -62,7 +62,7 @@ from antecede.core.hybrid.node import (
     Rule,
 )
 from antecede.core.hybrid.records import DELIVERED
-from antecede.core.hybrid.state import ACKS, PERMITS, Entry, Peer
+from antecede.core.hybrid.state import ACKS, PERMITS, HybridPeer, SentEntry
 from antecede.core.in_order import check_chain
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.core.process import Outbox
@@ -114,7 +114,7 @@ class HybridProcess(HybridNode):
         if self._kept is not None:
             self._keep_submission(message, places)
         if len(places) > 0:
-            self._keep_open(Entry(message, self._missing.next, places), len(payload))
+            self._keep_open(SentEntry(message, self._missing.next, places), len(payload))
             self._advance(outbox)
             self._release(now_ns, outbox)
         if to_self:
@@ -145,7 +145,9 @@ class HybridProcess(HybridNode):
 
     # A message arrives.
 
-    def _on_message(self, peer: Peer, packet: DataPacket, now_ns: i64, outbox: Outbox) -> None:
+    def _on_message(
+        self, peer: HybridPeer, packet: DataPacket, now_ns: i64, outbox: Outbox
+    ) -> None:
         sequence = packet.carried.sequence
         check_chain(peer.id, packet, peer.delivered)
         if not packet.flagged:
@@ -157,13 +159,15 @@ class HybridProcess(HybridNode):
         else:
             self._keep_early(peer, packet)
 
-    def _keep_early(self, peer: Peer, packet: DataPacket) -> None:
+    def _keep_early(self, peer: HybridPeer, packet: DataPacket) -> None:
         if peer.early is None:
             peer.early = {}
         if len(peer.early) < self._receive_limit:
             peer.early[packet.previous] = packet
 
-    def _deliver_chain(self, peer: Peer, packet: DataPacket, now_ns: i64, outbox: Outbox) -> None:
+    def _deliver_chain(
+        self, peer: HybridPeer, packet: DataPacket, now_ns: i64, outbox: Outbox
+    ) -> None:
         following: DataPacket | None = packet
         while following is not None:
             sequence = following.carried.sequence
@@ -182,7 +186,7 @@ class HybridProcess(HybridNode):
 
     # An ack arrives.
 
-    def _on_ack(self, peer: Peer, sequence: i64, now_ns: i64, outbox: Outbox) -> None:
+    def _on_ack(self, peer: HybridPeer, sequence: i64, now_ns: i64, outbox: Outbox) -> None:
         copies = peer.copies
         if sequence > peer.last_transmitted or copies.first == peer.unsent_at:
             return
@@ -229,7 +233,7 @@ class HybridProcess(HybridNode):
             peer.due = 0
             peer = self._due.take()
 
-    def _settle(self, waited_for: Peer) -> None:
+    def _settle(self, waited_for: HybridPeer) -> None:
         """Pass over entries that nobody but `waited_for` may still have to acknowledge."""
         unacked = self._unacked
         stop = unacked.next if self._sps else unacked.first + 1
@@ -246,7 +250,7 @@ class HybridProcess(HybridNode):
                     self._due.note(waited_for, behind)
             self._settled += 1
 
-    def _frontier(self, peer: Peer) -> i64:
+    def _frontier(self, peer: HybridPeer) -> i64:
         """The highest id up to which `peer` may be permitted everything from here."""
         unacked = self._unacked
         if unacked.first == unacked.next:
@@ -262,7 +266,7 @@ class HybridProcess(HybridNode):
 
     # A permit arrives, or is asked for.
 
-    def _on_permit(self, peer: Peer, sequence: i64, now_ns: i64, outbox: Outbox) -> None:
+    def _on_permit(self, peer: HybridPeer, sequence: i64, now_ns: i64, outbox: Outbox) -> None:
         if sequence <= peer.permitted:
             return
         peer.permitted = sequence
@@ -271,7 +275,7 @@ class HybridProcess(HybridNode):
             self._heard(peer, PERMITS, now_ns)
             self._release(now_ns, outbox)
 
-    def _on_ask(self, peer: Peer, packet: Ask, now_ns: i64, outbox: Outbox) -> None:
+    def _on_ask(self, peer: HybridPeer, packet: Ask, now_ns: i64, outbox: Outbox) -> None:
         if peer.last_transmitted == 0:
             return
         self._on_ack(peer, packet.delivered, now_ns, outbox)
@@ -302,7 +306,7 @@ class HybridProcess(HybridNode):
         if self._overtakes and first_missing < self._missing.next:
             self._release_to(self._peers[self._missing.first_sender()], now_ns, outbox)
 
-    def _is_exempt(self, entry: Entry) -> bool:
+    def _is_exempt(self, entry: SentEntry) -> bool:
         """Whether all permits missing before the head are owed by its only target."""
         return (
             self._ordered
@@ -311,7 +315,7 @@ class HybridProcess(HybridNode):
             and self._roster[entry.targets[0]].id == self._missing.first_sender()
         )
 
-    def _release_to(self, owing: Peer, now_ns: i64, outbox: Outbox) -> None:
+    def _release_to(self, owing: HybridPeer, now_ns: i64, outbox: Outbox) -> None:
         """Plain SPS: what waits only for permits of its own receiver overtakes the rest."""
         while owing.unsent_at < owing.copies.next:
             entry = owing.copies.at(owing.unsent_at)
@@ -319,7 +323,9 @@ class HybridProcess(HybridNode):
                 break
             self._transmit_first(owing, entry, now_ns, outbox)
 
-    def _transmit_first(self, peer: Peer, entry: Entry, now_ns: i64, outbox: Outbox) -> None:
+    def _transmit_first(
+        self, peer: HybridPeer, entry: SentEntry, now_ns: i64, outbox: Outbox
+    ) -> None:
         if peer.copies.first == peer.unsent_at:
             peer.acks_since_ns = now_ns
         self._alarms.start(peer, now_ns)
@@ -329,7 +335,9 @@ class HybridProcess(HybridNode):
         peer.last_transmitted = entry.sequence
         self._transmit_copy(peer, entry, previous, outbox)
 
-    def _transmit_copy(self, peer: Peer, entry: Entry, previous: i64, outbox: Outbox) -> None:
+    def _transmit_copy(
+        self, peer: HybridPeer, entry: SentEntry, previous: i64, outbox: Outbox
+    ) -> None:
         sequence = entry.sequence
         flagged = sequence > self._frontier(peer)
         if not flagged and peer.permitted_up_to < sequence:
@@ -358,7 +366,7 @@ class HybridProcess(HybridNode):
             self._alarms.again(peer, now_ns)
             peer.watch()
 
-    def _transmit_again(self, peer: Peer, start: i64, stop: i64, outbox: Outbox) -> None:
+    def _transmit_again(self, peer: HybridPeer, start: i64, stop: i64, outbox: Outbox) -> None:
         """The copies from index `start` to before `stop`, as far as they were transmitted."""
         copies = peer.copies
         previous = peer.acked if start == copies.first else copies.at(start - 1).sequence

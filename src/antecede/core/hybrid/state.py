@@ -6,8 +6,8 @@ from typing import ClassVar, Final, final
 from librt.vecs import vec
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.fence import ToldPeer
-from antecede.core.hybrid.permits import OwedPermits
+from antecede.core.fence import NoticedPeer
+from antecede.core.hybrid.permits import PermitsOwedBy
 from antecede.core.packets import DataPacket
 from antecede.core.process import NEVER_NS
 from antecede.core.sliding import RING_SIZE_KEPT, RING_SIZE_MIN
@@ -20,7 +20,7 @@ PERMITS: Final = 2
 
 @final
 @mypyc_attr(acyclic=True, free_list_len=1)
-class Entry:
+class SentEntry:
     """A message of our own, until every one of its copies is acknowledged.
 
     It names its targets by their places in the roster of peers. Peers hold entries: if entries
@@ -66,7 +66,7 @@ class Entry:
         message, self.message = self.message, None
         return 0 if message is None else len(message.payload)
 
-    def absorb(self, following: "Entry", roster: "list[Peer]") -> None:
+    def absorb(self, following: "SentEntry", roster: "list[HybridPeer]") -> None:
         """Remember of a fully acknowledged entry behind this one what permits it leaves due."""
         behind = self.due_behind
         if behind is None:
@@ -88,7 +88,7 @@ class Entry:
 
 
 @final
-class Entries:
+class SentWindow:
     """A sliding array of entries, with nothing generic about it: compiled code does not ask what is
     in it, nor whether its fields are there. Everything that happens looks into one.
     """
@@ -101,9 +101,9 @@ class Entries:
         self.first: i64 = first
         self.next: i64 = first
         self._mask: i64 = RING_SIZE_MIN - 1
-        self._ring: list[Entry | None] = [None] * RING_SIZE_MIN
+        self._ring: list[SentEntry | None] = [None] * RING_SIZE_MIN
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: SentEntry) -> None:
         """Append at index `next`."""
         index = self.next
         if index - self.first > self._mask:
@@ -112,7 +112,7 @@ class Entries:
         self._ring[place] = entry
         self.next = index + 1
 
-    def remove(self) -> Entry:
+    def remove(self) -> SentEntry:
         """Remove and return the oldest one."""
         entry = self.at(self.first)
         place = self.first & self._mask
@@ -122,11 +122,11 @@ class Entries:
             self._resize((self._mask + 1) >> 1)
         return entry
 
-    def peek(self) -> Entry:
+    def peek(self) -> SentEntry:
         """The oldest one."""
         return self.at(self.first)
 
-    def at(self, index: i64) -> Entry:
+    def at(self, index: i64) -> SentEntry:
         """The one at `index`, which must be inside the window: elsewhere there is none."""
         place = index & self._mask
         entry = self._ring[place]
@@ -162,14 +162,14 @@ class Entries:
     def __len__(self) -> int:
         return self.next - self.first
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[SentEntry]:
         index = self.first
         while index < self.next:
             yield self.at(index)
             index += 1
 
     def _resize(self, capacity: i64) -> None:
-        ring: list[Entry | None] = [None] * capacity
+        ring: list[SentEntry | None] = [None] * capacity
         index = self.first
         while index < self.next:
             ring[index & (capacity - 1)] = self._ring[index & self._mask]
@@ -179,7 +179,7 @@ class Entries:
 
 
 @final
-class Peer(ToldPeer):
+class HybridPeer(NoticedPeer):
     """Everything about one other process, its retransmission alarm included."""
 
     MADE_OF: ClassVar[tuple[str, ...]] = ("id", "place")
@@ -209,29 +209,29 @@ class Peer(ToldPeer):
         # The targets of every message to this peer alone: the same for all of them.
         self.alone: Final = vec[i64]([place])
         # Sending to it: our messages to it, oldest first, transmitted ones before unsent ones.
-        self.copies = Entries()
+        self.copies = SentWindow()
         self.unsent_at: i64 = 1
         self.acked: i64 = 0
         self.last_submitted: i64 = 0
         self.last_transmitted: i64 = 0
         # The highest id for which it has been sent a permit, or that left unflagged.
         self.permitted_up_to: i64 = 0
-        # The permit that is due to it now, and whose is due next: see `DuePermits`.
+        # The permit that is due to it now, and whose is due next: see `PermitsToSend`.
         self.due: i64 = 0
-        self.due_next: Peer | None = None
+        self.due_next: HybridPeer | None = None
         # Receiving from it: `early` maps the id of a missing predecessor to the packet waiting.
         self.delivered: i64 = 0
         self.permitted: i64 = 0
         self.early: dict[int, DataPacket] | None = None
-        self.owed_permits: OwedPermits | None = None
+        self.owed_permits: PermitsOwedBy | None = None
         # Since when its acks, permits and the like have been waited for without any progress: a
         # clock for each, because a steady stream of permits is no reason not to repeat a message.
         self.acks_since_ns: i64 = 0
         self.permits_since_ns: i64 = 0
 
-    def abandon(self) -> list[Entry]:
+    def abandon(self) -> list[SentEntry]:
         """Wait for nothing that was sent to it; what it has not acknowledged, oldest first."""
-        given_up: list[Entry] = []
+        given_up: list[SentEntry] = []
         while self.copies.first < self.copies.next:
             if self.copies.first >= self.unsent_at:
                 self.copies.peek().unsent -= 1
@@ -246,10 +246,10 @@ class Peer(ToldPeer):
         """Whether a copy that left has not been acknowledged."""
         return self.copies.first < self.unsent_at
 
-    def permits_owed(self) -> OwedPermits:
+    def permits_owed(self) -> PermitsOwedBy:
         """The permits that it owes us."""
         if self.owed_permits is None:
-            self.owed_permits = OwedPermits(self.id)
+            self.owed_permits = PermitsOwedBy(self.id)
         return self.owed_permits
 
     def begin_waiting(self, what: i64, now_ns: i64) -> None:
@@ -306,16 +306,16 @@ class Peer(ToldPeer):
 
 
 @final
-class DuePermits:
+class PermitsToSend:
     """The peers that a permit is due to, in a chain; empty between any two steps."""
 
     __slots__ = ("_last", "first")
 
     def __init__(self) -> None:
-        self.first: Peer | None = None
-        self._last: Peer | None = None
+        self.first: HybridPeer | None = None
+        self._last: HybridPeer | None = None
 
-    def note(self, peer: Peer, sequence: i64) -> None:
+    def note(self, peer: HybridPeer, sequence: i64) -> None:
         """The permit of `sequence` may go to `peer`; remember that, unless it has it already."""
         if sequence <= peer.permitted_up_to:
             return
@@ -327,7 +327,7 @@ class DuePermits:
             self._last = peer
         peer.due = sequence
 
-    def take(self) -> Peer | None:
+    def take(self) -> HybridPeer | None:
         """Remove and return the first of them; `due` says up to which id."""
         peer = self.first
         if peer is not None:

@@ -9,14 +9,14 @@ from typing import Final
 
 from mypy_extensions import i64
 
-from antecede.core.hybrid.state import Entries, Entry, Peer
+from antecede.core.hybrid.state import HybridPeer, SentEntry, SentWindow
 from antecede.core.process import OWNERS_NAMED, PermitsOwed
 
 LOOK_AHEAD: Final = 64
 """Entries to one peer alone that are passed one by one before the rest of them is leapt over."""
 
 
-def first_after(entries: Entries, start: i64, position: i64) -> i64:
+def first_after(entries: SentWindow, start: i64, position: i64) -> i64:
     """The index, from `start` on, of the first entry that waits for the permit at `position`."""
     low, high = start, entries.next
     while low < high:
@@ -28,7 +28,7 @@ def first_after(entries: Entries, start: i64, position: i64) -> i64:
     return low
 
 
-def first_not_alone(unacked: Entries, start: i64, peer: Peer) -> i64:
+def first_not_alone(unacked: SentWindow, start: i64, peer: HybridPeer) -> i64:
     """The index, from `start` on, of the first entry that is not for `peer` alone.
 
     Such entries do not wait for its permits. Beyond `LOOK_AHEAD` of them one that is for others
@@ -56,7 +56,9 @@ def first_not_alone(unacked: Entries, start: i64, peer: Peer) -> i64:
     return low
 
 
-def held_in_order(unacked: Entries, start: i64, owing: Peer, exempts: bool) -> PermitsOwed | None:
+def held_in_order(
+    unacked: SentWindow, start: i64, owing: HybridPeer, exempts: bool
+) -> PermitsOwed | None:
     """What a peer's permits hold back where messages leave in order; None if nothing."""
     owed = owing.owed_permits
     if owed is None or owed.lowest == 0:
@@ -70,7 +72,7 @@ def held_in_order(unacked: Entries, start: i64, owing: Peer, exempts: bool) -> P
     return PermitsOwed(owing.id, owed.lowest, owed.highest, since, unacked.next - index)
 
 
-def held_one_by_one(roster: list[Peer], owing: Peer) -> PermitsOwed | None:
+def held_one_by_one(roster: list[HybridPeer], owing: HybridPeer) -> PermitsOwed | None:
     """The same where every copy leaves by itself, and none waits for permits of its own target."""
     owed = owing.owed_permits
     if owed is None or owed.lowest == 0:
@@ -101,7 +103,7 @@ def named_owners(owed: list[PermitsOwed], last: i64, exempt: i64) -> list[Permit
     return named
 
 
-def unacknowledged_by(entry: Entry, roster: list[Peer], exempt: Peer) -> list[int]:
+def unacknowledged_by(entry: SentEntry, roster: list[HybridPeer], exempt: HybridPeer) -> list[int]:
     """The targets that a message has left for and that have not acknowledged it, but for one."""
     found: list[int] = []
     for place in entry.targets:

@@ -1,6 +1,6 @@
 """What a node needs of the world: time, a way to send datagrams, and to be called.
 
-`UdpTransport` is the usual one; TCP, a broker and the network in memory for tests are others.
+`UdpCarrier` is the usual one; TCP, a broker and the network in memory for tests are others.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ FAR_DATAGRAM: Final = 16_384
 """Over connections datagrams have no size of their own: what suits this machine, and beyond it."""
 
 
-class Receiver(Protocol):
+class CarrierListener(Protocol):
     """What a transport calls."""
 
     def on_datagram(self, address: object, data: bytes, now_ns: int) -> None:
@@ -42,7 +42,7 @@ class Receiver(Protocol):
         """The time asked for with `wake_at` has come."""
 
 
-class Transport(ABC):
+class Carrier(ABC):
     """The way out and in of one node."""
 
     unsendable = 0
@@ -59,7 +59,7 @@ class Transport(ABC):
         """How many bytes may wait to be received before some are dropped."""
 
     @abstractmethod
-    def start(self, receiver: Receiver) -> None:
+    def start(self, receiver: CarrierListener) -> None:
         """Begin to call `receiver`."""
 
     @abstractmethod
@@ -111,7 +111,7 @@ class Transport(ABC):
         """Wait until what was sent before `close` has left, or cannot."""
 
 
-class CarriedTransport(Transport):
+class StreamCarrier(Carrier):
     """What ways over connections have in common: TCP, and a broker."""
 
     now_ns = staticmethod(monotonic_ns)
@@ -128,14 +128,14 @@ class CarriedTransport(Transport):
         self._local_only: Final = local_only
         self._timer: Final = LoopTimer(loop, self._on_time)
         self._address = address
-        self._receiver: Receiver | None = None
+        self._receiver: CarrierListener | None = None
         self._closed = False
 
     @property
     def address(self) -> Address:
         return self._address
 
-    def start(self, receiver: Receiver) -> None:
+    def start(self, receiver: CarrierListener) -> None:
         self._receiver = receiver
 
     def datagram_size(self, address: object) -> int:  # noqa: ARG002 - by where this node is

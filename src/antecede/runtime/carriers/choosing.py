@@ -3,33 +3,33 @@
 import asyncio
 import socket
 
-from antecede.runtime.carriers.carrier import Transport
+from antecede.runtime.carriers.carrier import Carrier
 from antecede.runtime.carriers.dns import look_up
-from antecede.runtime.carriers.udp import UdpTransport
+from antecede.runtime.carriers.udp import UdpCarrier
 from antecede.runtime.config.addresses import Address, CarriedAddress, is_name
 from antecede.runtime.config.settings import Settings
 from antecede.runtime.errors import CannotBind, MissingExtra
 from antecede.runtime.key_settings import stays_local
 
 
-async def open_transport(settings: Settings) -> Transport:
+async def open_transport(settings: Settings) -> Carrier:
     """The way out and in that these settings ask for, in the running loop."""
     loop, bind, local_only = asyncio.get_running_loop(), settings.bind, stays_local(settings)
     carrier = bind.carrier if isinstance(bind, CarriedAddress) else "udp"
     if carrier == "tcp":
-        from antecede.runtime.carriers.tcp import TcpTransport
+        from antecede.runtime.carriers.tcp import TcpCarrier
 
-        tcp = TcpTransport(loop, settings.mtu, local_only)
+        tcp = TcpCarrier(loop, settings.mtu, local_only)
         await tcp.listen(bind)
         return tcp
     if carrier == "nats":
         ensure_nats()
-        from antecede.integrations.nats import NatsTransport
+        from antecede.integrations.nats import NatsCarrier
 
-        broker = NatsTransport(loop, settings.name, settings.mtu, local_only)
+        broker = NatsCarrier(loop, settings.name, settings.mtu, local_only)
         await broker.connect(bind)
         return broker
-    return UdpTransport(
+    return UdpCarrier(
         await numeric_address(bind),
         settings.mtu,
         loop,

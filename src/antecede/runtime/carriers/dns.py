@@ -38,7 +38,7 @@ async def look_up(address: Address, family: int) -> list[SocketAddress]:
     return list(dict.fromkeys(entry[4] for entry in found))
 
 
-class Lookup:
+class ResolvedName:
     """One name: what it stands for, and which of that is in use."""
 
     def __init__(self, address: Address) -> None:
@@ -57,19 +57,19 @@ class Lookup:
         return self.task is not None
 
 
-class Lookups:
+class NameResolver:
     """All names that one node sends to."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, family: int) -> None:
         self._loop: Final = loop
         self._family: Final = family
-        self.by_address: Final[dict[object, Lookup]] = {}
+        self.by_address: Final[dict[object, ResolvedName]] = {}
         self.sought = 0
         """How many names are being looked for."""
 
     def add(self, address: Address) -> None:
         """From now on this name may be sent to."""
-        self.by_address.setdefault(address, Lookup(address))
+        self.by_address.setdefault(address, ResolvedName(address))
 
     def seek(self, address: object) -> None:
         """Whoever is at this address is missing: look for it."""
@@ -116,7 +116,7 @@ class Lookups:
         for address in list(self.by_address):
             self.found(address)
 
-    async def _search(self, lookup: Lookup) -> None:
+    async def _search(self, lookup: ResolvedName) -> None:
         """Go on until somebody says that the peer is found."""
         pause = AGAIN_SECONDS
         while True:
@@ -129,7 +129,7 @@ class Lookups:
             await asyncio.sleep(pause)
             pause = min(2 * pause, AGAIN_SECONDS_MAX)
 
-    async def _ask(self, lookup: Lookup) -> None:
+    async def _ask(self, lookup: ResolvedName) -> None:
         """Look the name up; what was known before stays if that fails."""
         try:
             lookup.known = await look_up(lookup.address, self._family)

@@ -18,7 +18,7 @@ from time import monotonic_ns
 from typing import Final, cast, final
 
 from antecede.runtime.carriers.accepting import Callers, listen
-from antecede.runtime.carriers.carrier import CarriedTransport, Receiver
+from antecede.runtime.carriers.carrier import CarrierListener, StreamCarrier
 from antecede.runtime.config.addresses import (
     Address,
     CarriedAddress,
@@ -28,7 +28,7 @@ from antecede.runtime.config.addresses import (
 )
 from antecede.runtime.errors import BadConfiguration, CannotBind, KeyNeeded
 from antecede.transport.datagram_writer import Datagram
-from antecede.transport.rate_limiter import Allowance
+from antecede.transport.rate_limiter import RateLimiter
 
 CARRIER: Final = "tcp"
 
@@ -73,10 +73,10 @@ log = logging.getLogger(__name__)
 
 
 @final
-class Road(asyncio.Protocol):
+class TcpConnection(asyncio.Protocol):
     """One connection: datagrams in and out."""
 
-    def __init__(self, transport: "TcpTransport", place: Address) -> None:
+    def __init__(self, transport: "TcpCarrier", place: Address) -> None:
         self._owner: Final = transport
         self.place: Final = place
         """Where datagrams come from."""
@@ -143,7 +143,7 @@ class Road(asyncio.Protocol):
 
 
 @final
-class Dialling:
+class PendingDial:
     """A configured address: what waits for a connection, why there is none, when to try again."""
 
     def __init__(self) -> None:
@@ -164,7 +164,7 @@ class Dialling:
         self._next_at = now + self._pause
         self._pause = min(2 * self._pause, AGAIN_SECONDS_MAX)
 
-    def ended(self, road: Road, now: float) -> None:
+    def ended(self, road: TcpConnection, now: float) -> None:
         """The connection is no more."""
         if road.brought or now - road.began > AGAIN_SECONDS_MAX:
             self._pause = AGAIN_SECONDS
@@ -172,20 +172,20 @@ class Dialling:
 
 
 @final
-class TcpTransport(CarriedTransport):
+class TcpCarrier(StreamCarrier):
     """All connections of one node."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, mtu: int | str, local_only: bool) -> None:
         super().__init__(loop, mtu, local_only, CarriedAddress(CARRIER, "127.0.0.1", 0))
         self.seconds: Final = loop.time
-        self._roads: Final[dict[object, Road]] = {}
-        self._dialled: Final[dict[object, Dialling]] = {}
-        self._strangers: Final[dict[Road, None]] = {}
-        self._by_peer: Final[dict[int, Road]] = {}
+        self._roads: Final[dict[object, TcpConnection]] = {}
+        self._dialled: Final[dict[object, PendingDial]] = {}
+        self._strangers: Final[dict[TcpConnection, None]] = {}
+        self._by_peer: Final[dict[int, TcpConnection]] = {}
         self._callers: Callers | None = None
         self._entering: Final[set[asyncio.Task[None]]] = set()
         self._sweeping: asyncio.TimerHandle | None = None
-        self._may_tell: Final = Allowance(1, TELL_NS)
+        self._may_tell: Final = RateLimiter(1, TELL_NS)
         self.dropped = 0
         """Datagrams for which a connection had no room."""
 
@@ -202,7 +202,7 @@ class TcpTransport(CarriedTransport):
             self.close()
             raise KeyNeeded(f"it listens at {bind}")
 
-    def start(self, receiver: Receiver) -> None:
+    def start(self, receiver: CarrierListener) -> None:
         super().start(receiver)
         assert self._callers is not None, "it listens before it is started"
         self._callers.start()
@@ -225,7 +225,7 @@ class TcpTransport(CarriedTransport):
 
     def seek(self, address: object) -> None:
         if isinstance(address, CarriedAddress):
-            self._dialled.setdefault(address, Dialling())
+            self._dialled.setdefault(address, PendingDial())
             road = self._roads.get(address)
             if road is not None:
                 self._strangers.pop(road, None)
@@ -278,7 +278,7 @@ class TcpTransport(CarriedTransport):
 
     # What roads call.
 
-    def on_road(self, road: Road) -> None:
+    def on_road(self, road: TcpConnection) -> None:
         """A connection is there."""
         if self._closed:
             road.break_off()
@@ -292,7 +292,7 @@ class TcpTransport(CarriedTransport):
         else:
             self._estrange(road)
 
-    def on_road_end(self, road: Road, error: Exception | None) -> None:
+    def on_road_end(self, road: TcpConnection, error: Exception | None) -> None:
         """A connection is no more."""
         self._strangers.pop(road, None)
         if self._by_peer.get(road.peer) is road:
@@ -304,7 +304,7 @@ class TcpTransport(CarriedTransport):
                 dialling.ended(road, self.seconds())
             log.debug("the connection with %s has ended: %s", road.place, error or "closed")
 
-    def on_datagrams(self, road: Road, datagrams: list[bytes]) -> None:
+    def on_datagrams(self, road: TcpConnection, datagrams: list[bytes]) -> None:
         """These have come by one connection."""
         receiver = self._receiver
         if receiver is None or self._closed:
@@ -320,7 +320,7 @@ class TcpTransport(CarriedTransport):
 
     def _on_caller(self, caller: socket.socket, address: Address) -> None:
         keep_alive(caller)
-        task = self._loop.create_task(self._enter(Road(self, address), caller))
+        task = self._loop.create_task(self._enter(TcpConnection(self, address), caller))
         self._entering.add(task)
         task.add_done_callback(self._entering.discard)
         if len(self._strangers) + len(self._entering) > STRANGERS_MAX:
@@ -347,26 +347,26 @@ class TcpTransport(CarriedTransport):
         self._hang_up(goes)
         return True
 
-    def _hang_up(self, stranger: Road) -> None:
+    def _hang_up(self, stranger: TcpConnection) -> None:
         # The end of a connection is told later, and until then another would be chosen again.
         del self._strangers[stranger]
         stranger.break_off()
 
-    async def _enter(self, road: Road, caller: socket.socket) -> None:
+    async def _enter(self, road: TcpConnection, caller: socket.socket) -> None:
         try:
             await self._loop.connect_accepted_socket(lambda: road, caller)
         except OSError as error:
             caller.close()
             log.debug("%s was gone before it was let in: %s", road.place, error)
 
-    def _estrange(self, road: Road) -> None:
+    def _estrange(self, road: TcpConnection) -> None:
         """No session is known of this connection, or not any more: it has some time."""
         road.peer = NOBODY
         road.ends_at = self.seconds() + STRANGER_SECONDS
         self._strangers[road] = None
         self._plan_sweep()
 
-    def _recognise(self, road: Road, peer: int) -> None:
+    def _recognise(self, road: TcpConnection, peer: int) -> None:
         """A datagram of a session has come by this connection: it is where that peer is now.
 
         Each has one: whoever has seen a token of its session gains nothing by many connections.
@@ -407,7 +407,7 @@ class TcpTransport(CarriedTransport):
         if dialling.task is None and not self._closed:
             dialling.task = self._loop.create_task(self._connect(place, dialling))
 
-    async def _connect(self, place: CarriedAddress, dialling: Dialling) -> None:
+    async def _connect(self, place: CarriedAddress, dialling: PendingDial) -> None:
         """Try until there is a connection, or nobody wants one."""
         # A node without a key stays on this machine, whatever names lead to.
         source = (self._address.host, 0) if self._local_only else None
@@ -419,7 +419,10 @@ class TcpTransport(CarriedTransport):
                 try:
                     async with asyncio.timeout(DIAL_SECONDS):
                         stream, _ = await self._loop.create_connection(
-                            lambda: Road(self, place), place.host, place.port, local_addr=source
+                            lambda: TcpConnection(self, place),
+                            place.host,
+                            place.port,
+                            local_addr=source,
                         )
                     keep_alive(stream.get_extra_info("socket"))
                 except (OSError, UnicodeError) as error:

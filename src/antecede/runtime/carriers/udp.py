@@ -19,8 +19,8 @@ from typing import Final
 
 from antecede.runtime.carriers import segments
 from antecede.runtime.carriers.busy_poll import BusyPoll
-from antecede.runtime.carriers.carrier import Receiver, Transport
-from antecede.runtime.carriers.dns import Lookups
+from antecede.runtime.carriers.carrier import Carrier, CarrierListener
+from antecede.runtime.carriers.dns import NameResolver
 from antecede.runtime.carriers.loop_timer import LoopTimer
 from antecede.runtime.config.addresses import (
     Address,
@@ -102,7 +102,7 @@ def route_mtu(family: int, address: object) -> int:
         return 0
 
 
-class UdpTransport(Transport):
+class UdpCarrier(Carrier):
     """The socket of one node."""
 
     # Asked for with every message: the clock itself, not a method around it.
@@ -131,11 +131,11 @@ class UdpTransport(Transport):
         self.joins = gso == "on" and segments.enable(self._socket)
         self._receives_joined = self.joins
         self._loop = loop
-        self._names = Lookups(loop, self._socket.family)
+        self._names = NameResolver(loop, self._socket.family)
         self._busy_poll: BusyPoll | None = None
         if stay_awake:
             self._busy_poll = BusyPoll(loop, glance_at(self._socket), self._on_readable)
-        self._receiver: Receiver | None = None
+        self._receiver: CarrierListener | None = None
         self._timer = LoopTimer(loop, self._on_time)
         self._backlog: deque[Datagram] = deque()
         self.unsendable = 0
@@ -151,7 +151,7 @@ class UdpTransport(Transport):
         # Linux reports twice what it was asked for: its own bookkeeping is paid from it.
         return self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // 2
 
-    def start(self, receiver: Receiver) -> None:
+    def start(self, receiver: CarrierListener) -> None:
         self._receiver = receiver
         self._loop.add_reader(self._socket.fileno(), self._on_readable)
 
@@ -323,7 +323,7 @@ class UdpTransport(Transport):
             self._busy_poll.heard()
         receiver.on_input_end(now_ns)
 
-    def _receive_joined(self, receiver: Receiver, now_ns: int) -> int:
+    def _receive_joined(self, receiver: CarrierListener, now_ns: int) -> int:
         """Receive one buffer, which may be several datagrams of one size and a smaller one.
 
         Returns how many bytes these are.

@@ -155,7 +155,7 @@ def checked_silence(text: str) -> float:
 POLICY: Final = Rule(read_policy, "manual, majority:10s, after:30s, or an ExpulsionPolicy")
 
 
-class Expelling:
+class ExpulsionEnforcer:
     """Asks the policy of one node, now and then, and does what it says."""
 
     def __init__(

@@ -11,7 +11,7 @@ from antecede.transport.advice import TakenAdvice
 from antecede.transport.session import Session
 from antecede.units import NS_OF_UNIT, messages_text
 
-ASKERS_MOST: Final = 20
+ASKERS_MAX: Final = 20
 """Peers that wait for a permit from here, of which it is looked up whom that waits for; of the rest
 only the number is known."""
 
@@ -153,7 +153,7 @@ def chains_of_peers(
     """One for each peer that has asked here for a permit and cannot have it yet."""
     waiting_for = endpoint.waiting_for
     asking = [one for one in endpoint.sessions() if waiting_for.is_asking(one)]
-    for session in asking[:ASKERS_MOST]:
+    for session in asking[:ASKERS_MAX]:
         advice = waiting_for.hindering(session, now_ns)
         last = None if advice is None else endpoint.session_of(advice.name)
         if last is not None:

@@ -16,7 +16,7 @@ LOOK_NS_PER_PEER: Final = 1_000_000
 """How long it is at least between two looks, plus so much for every peer: a look costs little, and
 the same share of the time whatever the number of peers."""
 
-MARKS_MOST: Final = 256
+MARKS_MAX: Final = 256
 """Times that are remembered; of more, every second of the older half is forgotten."""
 
 UNREAD_NS: Final = 10_000_000_000
@@ -58,8 +58,8 @@ class Ages:
             return
         self._ids.append(last)
         self._times.append(now_ns)
-        if len(self._ids) > MARKS_MOST:
-            half = MARKS_MOST // 2
+        if len(self._ids) > MARKS_MAX:
+            half = MARKS_MAX // 2
             # The first one stays, and of each two others the later: nothing seems older than it is.
             self._ids[1:half] = self._ids[2:half:2]
             self._times[1:half] = self._times[2:half:2]

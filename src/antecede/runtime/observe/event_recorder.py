@@ -2,8 +2,8 @@
 
 The node appends packed rows to an `EventLog`; full blocks go over a bounded queue to one writer
 thread. If the disk is slower than the node, the node waits: no row is dropped. If the disk fails,
-that is said at once (`logging`, `on_failure`, `LiveTrace.failure`) and the node goes on without a
-log; closing the trace then raises `TraceFailed`.
+that is said at once (`logging`, `on_failure`, `EventRecorder.failure`) and the node goes on without
+a log; closing the trace then raises `TraceFailed`.
 
 In a folder the log is a dataset, `DIR/run_id=live/alice-000001.parquet`, …: all nodes of a system
 may share the folder, or have their folders merged later. A process that is killed loses what had
@@ -33,7 +33,7 @@ from antecede.eventlog.layout import (
 )
 from antecede.eventlog.log import ROW_BYTES, Contexts, EventLog, RowSink
 from antecede.eventlog.parquet import load
-from antecede.eventlog.parts import GrowingFile, LogFiles, PartFiles
+from antecede.eventlog.parts import AppendingFileWriter, LogWriter, PartFileWriter
 from antecede.eventlog.processes import (
     processes_file,
     processes_folder,
@@ -55,7 +55,7 @@ QUEUE_BLOCKS: Final = 8
 ROTATE_ROWS: Final = 4_000_000
 ROTATE_SECONDS: Final = 60.0
 FLUSH_SECONDS: Final = 1.0
-"""How often whoever appends should call `LiveTrace.flush`."""
+"""How often whoever appends should call `EventRecorder.flush`."""
 
 Block: TypeAlias = tuple[bytes, list[str], Contexts]
 Failed: TypeAlias = Callable[[str], None]
@@ -73,7 +73,7 @@ def open_trace(
     rotate_rows: int = ROTATE_ROWS,
     rotate_seconds: float = ROTATE_SECONDS,
     on_failure: Failed | None = None,
-) -> "LiveTrace":
+) -> "EventRecorder":
     """The trace of the node called `name`, in the folder or file at `path`.
 
     A log of the same name that is there already belongs to an earlier life of the node; this one is
@@ -83,7 +83,7 @@ def open_trace(
     target = Path(path)
     suffix = part_suffix(target, file_format)
     if suffix_of(target):
-        files: LogFiles = open_growing(target)
+        files: LogWriter = open_growing(target)
         names = read_processes(target)
         generation = next_generation(name, names)
         names_file = processes_file(target)
@@ -92,14 +92,16 @@ def open_trace(
         folder = partition_folder(target, run_id)
         generation = claim_generation(folder, name)
         stem = file_stem(name, generation)
-        files = PartFiles(folder, stem, suffix, rotate_rows)
+        files = PartFileWriter(folder, stem, suffix, rotate_rows)
         names = {}
         names_file = processes_folder(target, run_id) / f"{stem}{suffix.removesuffix('.gz')}"
     me = process_id(name, generation) if process is None else process
     names[me] = process_name(name, generation)
-    table = NamesFile(names_file, names)
+    table = ProcessNamesFile(names_file, names)
     table.write_if_changed()
-    return LiveTrace(TraceWriter(files, table, rotate_seconds, on_failure), me, generation)
+    return EventRecorder(
+        EventWriterThread(files, table, rotate_seconds, on_failure), me, generation
+    )
 
 
 def part_suffix(path: Path, file_format: str) -> str:
@@ -135,11 +137,11 @@ def automatic_suffix() -> str:
     return ".parquet"
 
 
-def open_growing(path: Path) -> GrowingFile:
+def open_growing(path: Path) -> AppendingFileWriter:
     """The file to append to; says so if an earlier writer left it torn."""
     with blaming(path, "write"):
         path.parent.mkdir(parents=True, exist_ok=True)
-    file = GrowingFile(path)
+    file = AppendingFileWriter(path)
     if file.torn_bytes:
         log.warning(
             "the last %d bytes of %s, which an earlier node had not written to the end, are gone",
@@ -159,10 +161,10 @@ def next_generation(name: str, names: dict[int, str]) -> int:
 
 
 @final
-class LiveTrace:
+class EventRecorder:
     """The event log of one node, while it runs. Not for several threads, like the node itself."""
 
-    def __init__(self, writer: "TraceWriter", process: int, generation: int) -> None:
+    def __init__(self, writer: "EventWriterThread", process: int, generation: int) -> None:
         self.process: Final = process
         """What this node is called in the rows."""
         self.generation: Final = generation
@@ -225,10 +227,10 @@ class LiveTrace:
 
 
 @final
-class TraceKeeping:
+class EventRecorderOwner:
     """Keeps the event log of one node, if it has one: rows are handed over now and then."""
 
-    def __init__(self, trace: LiveTrace | None, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, trace: EventRecorder | None, loop: asyncio.AbstractEventLoop) -> None:
         self._trace: Final = trace
         self._clock: Final = None if trace is None else SharedClock(trace.rows)
         self._loop: Final = loop
@@ -264,7 +266,7 @@ class TraceKeeping:
 
 
 @final
-class NamesFile:
+class ProcessNamesFile:
     """The table of processes of one node, written again when it has grown."""
 
     def __init__(self, path: Path, names: dict[int, str]) -> None:
@@ -283,11 +285,15 @@ class NamesFile:
 
 
 @final
-class TraceWriter(RowSink):
+class EventWriterThread(RowSink):
     """Takes blocks from the thread that appends, and writes them in another."""
 
     def __init__(
-        self, files: LogFiles, names: NamesFile, settle_seconds: float, on_failure: Failed | None
+        self,
+        files: LogWriter,
+        names: ProcessNamesFile,
+        settle_seconds: float,
+        on_failure: Failed | None,
     ) -> None:
         self.names: Final = names
         self.failure: str | None = None

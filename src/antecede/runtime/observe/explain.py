@@ -43,7 +43,7 @@ class Owed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class HeldMessage:
     """Messages that may not leave yet for one of their targets."""
 
     target: str
@@ -72,7 +72,7 @@ def range_text(first: int, last: int) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PeerState:
+class PeerExplanation:
     """What may be wrong with one peer."""
 
     name: str
@@ -141,11 +141,11 @@ class Explanation:
     buffered: int
     """Our messages that somebody has not delivered yet."""
     buffered_bytes: int
-    held: tuple[Held, ...]
+    held: tuple[HeldMessage, ...]
     """Messages that wait for permits, by target."""
     owed: tuple[Owed, ...]
     """The permits that they wait for, by who owes them."""
-    peers: tuple[PeerState, ...]
+    peers: tuple[PeerExplanation, ...]
     unread: int
     """Messages that were delivered here, and that the application has not read."""
     held_up: tuple[str, ...]
@@ -240,11 +240,11 @@ def owed_by(endpoint: Endpoint, permits: PermitsOwed) -> Owed:
     )
 
 
-def held_messages(endpoint: Endpoint) -> tuple[Held, ...]:
+def held_messages(endpoint: Endpoint) -> tuple[HeldMessage, ...]:
     """Messages that wait for permits, by target."""
     sending = endpoint.sending
     return tuple(
-        Held(
+        HeldMessage(
             target=endpoint.name_of(item.target),
             first=int(sending.number_of(item.first)),
             last=int(sending.number_of(item.last)),
@@ -351,13 +351,13 @@ def obstacles(endpoint: Endpoint, names: Sequence[str]) -> list[str]:
 
 def peer_state(
     endpoint: Endpoint, session: Session, now_ns: int, durations: Durations | None = None
-) -> PeerState:
+) -> PeerExplanation:
     """What may be wrong with the peer of this session."""
     after, early = endpoint.expected(session)
     standing = session.standing
     waiting = session.met and session.path.flight.eliciting > 0
     contact = endpoint.directory.by_name.get(session.name)
-    return PeerState(
+    return PeerExplanation(
         name=session.name,
         met=session.met,
         state=STATES[AWAY if contact is None else contact.state()],

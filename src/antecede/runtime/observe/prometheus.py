@@ -39,7 +39,7 @@ PORT: Final = 9464
 
 REQUEST_BYTES_MAX: Final = 8192
 REQUEST_SECONDS_MAX: Final = 10.0
-CONNECTIONS_MOST: Final = 64
+CONNECTIONS_MAX: Final = 64
 """Connections that may ask at once, so that idle ones do not use up the node's descriptors."""
 
 SCRAPE_SECONDS_MAX: Final = 10.0
@@ -56,7 +56,7 @@ Headers: TypeAlias = dict[str, str]
 log = logging.getLogger(__name__)
 
 
-class Watched(Protocol):
+class MetricsSource(Protocol):
     """What has figures and a state of health: a node."""
 
     def stats(self) -> Stats:
@@ -85,7 +85,7 @@ OPERATIONS: Final = {
 """For names of OpenTelemetry's: which operation of the messaging client is counted."""
 
 
-class Figure(NamedTuple):
+class Metric(NamedTuple):
     """Something to tell about a node, or about every peer of it."""
 
     kind: str
@@ -107,9 +107,9 @@ class Figure(NamedTuple):
         return found / 1e9 if self.attribute.endswith("_ns") else float(found)
 
 
-def figures_of(kind: str, *rows: tuple[str, str, str]) -> tuple[Figure, ...]:
+def figures_of(kind: str, *rows: tuple[str, str, str]) -> tuple[Metric, ...]:
     """Figures of one kind: name, attribute, meaning."""
-    return tuple(Figure(kind, *row) for row in rows)
+    return tuple(Metric(kind, *row) for row in rows)
 
 
 NODE_COUNTERS: Final = figures_of(
@@ -271,16 +271,16 @@ PEER_GAUGES: Final = figures_of(
     ("antecede_peer_silent", "silent", "1 if the peer is silent."),
 )
 
-HEALTHY: Final = Figure(GAUGE, "antecede_healthy", "", "1 if the node can do its work.")
-READY: Final = Figure(
+HEALTHY: Final = Metric(GAUGE, "antecede_healthy", "", "1 if the node can do its work.")
+READY: Final = Metric(
     GAUGE, "antecede_ready", "", "1 if besides nothing is blocked: nothing waits for who is silent."
 )
-PEERS_BY_STATE: Final = Figure(
+PEERS_BY_STATE: Final = Metric(
     GAUGE, "antecede_peers_by_state", "", "Peers that are new, here, silent or away."
 )
 
 
-def node_figures(stats: Stats, health: Health) -> Iterator[tuple[Figure, dict[str, str], float]]:
+def node_figures(stats: Stats, health: Health) -> Iterator[tuple[Metric, dict[str, str], float]]:
     """Every figure of a node with its labels, as it stands."""
     common = {"messaging_client_id": stats.name, "messaging_system": SYSTEM}
     for figure in (*NODE_COUNTERS, *NODE_GAUGES):
@@ -297,7 +297,7 @@ def node_figures(stats: Stats, health: Health) -> Iterator[tuple[Figure, dict[st
 # As text.
 
 
-async def exposition(node: Watched, per_peer: bool) -> bytes:
+async def exposition(node: MetricsSource, per_peer: bool) -> bytes:
     """Everything that there is to tell, in the text format of Prometheus."""
     stats = await node.stats_in_turns()
     lines: list[str] = []
@@ -309,7 +309,7 @@ async def exposition(node: Watched, per_peer: bool) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-async def add_peer_lines(lines: list[str], figure: Figure, stats: Stats) -> None:
+async def add_peer_lines(lines: list[str], figure: Metric, stats: Stats) -> None:
     """Append one figure of every peer."""
     lines += heading(figure)
     labels = written({"messaging_client_id": stats.name, "messaging_system": SYSTEM})
@@ -320,7 +320,7 @@ async def add_peer_lines(lines: list[str], figure: Figure, stats: Stats) -> None
         await one_turn()
 
 
-def heading(figure: Figure) -> list[str]:
+def heading(figure: Metric) -> list[str]:
     """What stands before the values of a figure."""
     return [f"# HELP {figure.told} {figure.meaning}", f"# TYPE {figure.told} {figure.kind}"]
 
@@ -344,7 +344,7 @@ class NodeCollector:
     Any thread may collect: the figures are read in the node's own.
     """
 
-    def __init__(self, node: Watched, *, per_peer: bool = True) -> None:
+    def __init__(self, node: MetricsSource, *, per_peer: bool = True) -> None:
         self._node = node
         self._per_peer = per_peer
         self._loop = asyncio.get_running_loop()
@@ -392,10 +392,10 @@ class NodeCollector:
 # Over HTTP.
 
 
-class MetricsServer:
+class NodeHttpServer:
     """Answers requests over HTTP about one node; as a context it stops at the end."""
 
-    def __init__(self, node: Watched, *, per_peer: bool) -> None:
+    def __init__(self, node: MetricsSource, *, per_peer: bool) -> None:
         self._node = node
         self._per_peer = per_peer
         self._callers: Callers | None = None
@@ -436,7 +436,7 @@ class MetricsServer:
         await self.close()
 
     def _on_caller(self, caller: socket.socket, _: Address) -> None:
-        if len(self._asking) >= CONNECTIONS_MOST:
+        if len(self._asking) >= CONNECTIONS_MAX:
             self._drop_oldest()
         task = asyncio.get_running_loop().create_task(self._answer(caller))
         self._asking[task] = None
@@ -513,13 +513,13 @@ class MetricsServer:
 
 
 async def serve_metrics(
-    node: Watched, host: str = "127.0.0.1", port: int = PORT, *, per_peer: bool = True
-) -> MetricsServer:
+    node: MetricsSource, host: str = "127.0.0.1", port: int = PORT, *, per_peer: bool = True
+) -> NodeHttpServer:
     """Serve the figures and the health of this node over HTTP, until the server is closed.
 
     `per_peer=False` leaves out what there is per peer, which with many of them is a lot.
     """
-    server = MetricsServer(node, per_peer=per_peer)
+    server = NodeHttpServer(node, per_peer=per_peer)
     await server.start(host, port)
     return server
 

@@ -7,7 +7,7 @@ from typing import Final
 from antecede.endpoint.endpoint import Endpoint
 from antecede.runtime.observe.chains import own_chains, seconds_text
 from antecede.runtime.observe.durations import Durations
-from antecede.transport.rate_limiter import Allowance
+from antecede.transport.rate_limiter import RateLimiter
 
 HELD_BACK_NS: Final = 5_000_000_000
 """What has been held back for longer is worth a line in the log."""
@@ -26,7 +26,7 @@ class Stalls:
     def __init__(self, endpoint: Endpoint, unread: Callable[[], int]) -> None:
         self._endpoint: Final = endpoint
         self.durations: Final = Durations(endpoint, unread)
-        self._allowance: Final = Allowance(LINES_AT_ONCE, LINE_NS)
+        self._allowance: Final = RateLimiter(LINES_AT_ONCE, LINE_NS)
         # Peers of whom it was said that messages are held back for them, and since when those are.
         self._said: dict[str, int] = {}
 

@@ -10,17 +10,17 @@ from typing import Final
 
 from antecede.core.fence import EXPELLED_LIMIT
 from antecede.endpoint.endpoint import Endpoint
-from antecede.endpoint.receive_queue import Intake
+from antecede.endpoint.receive_queue import FairReceiveQueue
 from antecede.eventlog.layout import listing
 from antecede.events import NodeFenced
 from antecede.membership.contact import STATES, Contact
-from antecede.runtime.backpressure import Room
+from antecede.runtime.backpressure import Backpressure
 from antecede.runtime.callbacks import Callbacks
-from antecede.runtime.carriers.carrier import Transport
+from antecede.runtime.carriers.carrier import Carrier
 from antecede.runtime.config.settings import Settings
 from antecede.runtime.deliveries import Deliveries
 from antecede.runtime.errors import fenced_sentence
-from antecede.runtime.journal_committer import JournalStats, Keeper
+from antecede.runtime.journal_committer import JournalCommitter, JournalStats
 from antecede.runtime.listeners import Listeners
 from antecede.runtime.notifier import one_turn
 from antecede.runtime.observe.chains import Chain, own_chains
@@ -218,7 +218,7 @@ class Health:
         return "; ".join([self.status, *self.problems, *self.blocked, *self.warnings])
 
 
-class Figures:
+class StatsReader:
     """Reads the figures of one node from whoever counts them."""
 
     def __init__(
@@ -226,12 +226,12 @@ class Figures:
         settings: Settings,
         endpoint: Endpoint,
         deliveries: Deliveries,
-        room: Room,
+        room: Backpressure,
         listeners: Listeners,
         callbacks: Callbacks,
-        transport: Transport,
-        intake: Intake,
-        keeper: Keeper | None,
+        transport: Carrier,
+        intake: FairReceiveQueue,
+        keeper: JournalCommitter | None,
         durations: Durations,
         now: Callable[[], int],
     ) -> None:
@@ -308,7 +308,7 @@ class Figures:
 
 
 def peer_stats(
-    endpoint: Endpoint, room: Room, contact: Contact, held_back: dict[str, Chain]
+    endpoint: Endpoint, room: Backpressure, contact: Contact, held_back: dict[str, Chain]
 ) -> PeerStats:
     """The figures of one peer."""
     chain = held_back.get(contact.name)

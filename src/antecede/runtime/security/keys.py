@@ -179,7 +179,7 @@ def readable_by_others(path: Path) -> bool:
 
 log = logging.getLogger(__name__)
 
-KEYS_MOST: Final = 4
+KEYS_MAX: Final = 4
 """Keys of one peer at a time: the present one, and those it may change to."""
 
 
@@ -261,8 +261,8 @@ class PeerRing(KeyRing):
             if len(raw) > 1:
                 raise LocalError(f"{name} has a key, so it is not found out by first use")
             raw = ()
-        if len(raw) > KEYS_MOST:
-            raise LocalError(f"{name} has {len(raw)} keys; {KEYS_MOST} at a time are allowed")
+        if len(raw) > KEYS_MAX:
+            raise LocalError(f"{name} has {len(raw)} keys; {KEYS_MAX} at a time are allowed")
         if self.secret.public.raw in raw:
             raise LocalError(f"the key given for {name} is this node's own; every node has another")
         for other, known in self._keys.items():

@@ -140,7 +140,7 @@ SECOND_BYTES: Final = KEY_BYTES + TAG_BYTES
 
 
 @final
-class Transcript:
+class SymmetricState:
     """Everything said so far, and the keys that follow from it (Noise: SymmetricState)."""
 
     __slots__ = ("_chaining_key", "_cipher", "_cipher_name", "_hash_name", "_number", "digest")
@@ -191,9 +191,9 @@ class Transcript:
         self.add(sealed)
         return plain
 
-    def copy(self) -> "Transcript":
+    def copy(self) -> "SymmetricState":
         """The same so far, to try something with."""
-        twin = Transcript("", self._cipher_name, self._hash_name)
+        twin = SymmetricState("", self._cipher_name, self._hash_name)
         twin.digest = self.digest
         twin._chaining_key = self._chaining_key
         twin._cipher = self._cipher
@@ -206,7 +206,7 @@ class Transcript:
         return first, second
 
 
-class HandshakeSide:
+class HandshakeState:
     """What both sides of a handshake have: their keys, the transcript, and how it ends."""
 
     ANSWERS: ClassVar[bool]
@@ -235,7 +235,7 @@ class HandshakeSide:
         self._psk: Final = psk
         self._fresh: Final = fresh
         self._ephemeral: PrivateKey | None = None
-        self._transcript = Transcript(protocol, cipher, hash_name)
+        self._transcript = SymmetricState(protocol, cipher, hash_name)
         self._transcript.add(prologue)
         self._transcript.add(self.responder)
 
@@ -270,7 +270,7 @@ class HandshakeSide:
 
 
 @final
-class Initiator(HandshakeSide):
+class Initiator(HandshakeState):
     """The side that speaks first: `first`, then `finish`."""
 
     ANSWERS = False
@@ -307,7 +307,7 @@ class Initiator(HandshakeSide):
 
 
 @final
-class Responder(HandshakeSide):
+class Responder(HandshakeState):
     """The side that answers: `take`, then `second`."""
 
     ANSWERS = True

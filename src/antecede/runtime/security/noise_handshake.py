@@ -29,7 +29,7 @@ from hmac import compare_digest
 from typing import Final, final
 
 from antecede.core.errors import RemoteError
-from antecede.membership.handshake_crypto import Guard, Letter
+from antecede.membership.handshake_crypto import HandshakeCrypto, HandshakeMessage
 from antecede.runtime.security.keys import KeyRing
 from antecede.runtime.security.noise import (
     FIRST_BYTES,
@@ -41,7 +41,7 @@ from antecede.runtime.security.noise import (
     Responder,
     cipher_key,
 )
-from antecede.transport.seals import SEAL_BYTES, CipherKey, Seal
+from antecede.transport.seals import SEAL_BYTES, CipherKey, SessionKeys
 from antecede.wire.handshake import GREETING_SIZE, KEYED_COOKIE, KEYED_HELLO, KEYED_WELCOME
 
 COOKIE_BYTES: Final = 16
@@ -88,7 +88,7 @@ class Budget:
 
 
 @final
-class Cookies:
+class CookieIssuer:
     """The cookies that one node gives out, and how many hellos it opens."""
 
     def __init__(self, fresh: Fresh = secrets.token_bytes) -> None:
@@ -157,7 +157,7 @@ COOKIE_SIZE: Final = START_BYTES + COOKIE_BYTES + CHECK_BYTES
 AHEAD_MOST_NS: Final = 100 * 365 * 86_400 * 1_000_000_000
 """No clock was ever further ahead: who says so is not believed."""
 
-AWAITED_MOST: Final = 12
+AWAITED_MAX: Final = 12
 """Handshakes with one peer that may still be answered; the oldest gives way."""
 
 NOT_FROM_THERE: Final = "an envelope that its sender cannot have made"
@@ -169,7 +169,7 @@ def session_key(key: bytes) -> CipherKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnsweredHello:
     """The last hello of one key that was answered; the check at its end stands for all of it."""
 
     stamp: int
@@ -178,7 +178,7 @@ class Answered:
 
 
 @dataclass(slots=True)
-class Awaited:
+class PendingHello:
     """A hello of ours that may be answered."""
 
     name: str
@@ -187,7 +187,7 @@ class Awaited:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SentHello:
     """What was last said to a peer: the greeting, its envelopes for each key but for the proof at
     their ends, and when."""
 
@@ -197,14 +197,14 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Cookie:
+class PeerCookie:
     """What the owner of a key wants to see the proof of, and when it said so."""
 
     cookie: bytes
     came_ns: int
 
 
-class KeyGuard(Guard):
+class NoiseCrypto(HandshakeCrypto):
     """The keys of one node at work."""
 
     def __init__(
@@ -215,16 +215,16 @@ class KeyGuard(Guard):
     ) -> None:
         self._ring = ring
         self._clock: Final = clock
-        self._cookies: Final = Cookies(fresh)
+        self._cookies: Final = CookieIssuer(fresh)
         self._fresh: Final = fresh
         # Of those who have asked for one, by their keys.
-        self._given: Final[dict[bytes, Cookie]] = {}
+        self._given: Final[dict[bytes, PeerCookie]] = {}
         self._private = PrivateKey(ring.secret.raw)
         self._check_key = check_key(self._private.public)
         self._last_stamp = 0
-        self._said: Final[dict[str, Said]] = {}
-        self._awaited: Final[dict[bytes, Awaited]] = {}
-        self.answered: Final[dict[bytes, Answered]] = {}
+        self._said: Final[dict[str, SentHello]] = {}
+        self._awaited: Final[dict[bytes, PendingHello]] = {}
+        self.answered: Final[dict[bytes, AnsweredHello]] = {}
 
     @property
     def ring(self) -> KeyRing:
@@ -253,7 +253,7 @@ class KeyGuard(Guard):
         said = self._said.get(name)
         if said is None or said.text != text or now_ns - said.made_ns >= RENEWED_NS:
             keys = self._ring.keys_of(name)
-            said = Said(text, [(key, self._hello(name, key, text)) for key in keys], now_ns)
+            said = SentHello(text, [(key, self._hello(name, key, text)) for key in keys], now_ns)
             self._said[name] = said
         return [hello + self._proof(key, hello, now_ns) for key, hello in said.envelopes]
 
@@ -278,13 +278,13 @@ class KeyGuard(Guard):
         key = awaited.initiator.responder
         if not compare_digest(check, check_of(check_key(key), start)):
             raise RemoteError(NOT_FROM_THERE)
-        self._given[key] = Cookie(start[START_BYTES:], now_ns)
+        self._given[key] = PeerCookie(start[START_BYTES:], now_ns)
         again = not awaited.has_cookie
         # Once: or who can read our hellos could make us say them all the time.
         awaited.has_cookie = True
         return awaited.name if again else ""
 
-    def open(self, envelope: bytes) -> Letter | None:
+    def open(self, envelope: bytes) -> HandshakeMessage | None:
         if len(envelope) < START_BYTES or envelope[1] != FORM:
             raise RemoteError("an envelope of unknown form")
         try:
@@ -307,7 +307,7 @@ class KeyGuard(Guard):
         for handle in self._handles_of(name):
             self._given.pop(self._awaited.pop(handle).initiator.responder, None)
 
-    def remember(self, key: bytes, answered: Answered) -> None:
+    def remember(self, key: bytes, answered: AnsweredHello) -> None:
         """This is the last hello of that key that was answered."""
         self.answered[key] = answered
 
@@ -326,9 +326,9 @@ class KeyGuard(Guard):
         self._last_stamp = max(self._last_stamp + 1, self._clock())
         stamp = self._last_stamp.to_bytes(STAMP_BYTES, "little")
         start = bytes([KEYED_HELLO, FORM]) + handle + initiator.first(stamp + text)
-        for old in self._handles_of(name)[: -AWAITED_MOST + 1]:
+        for old in self._handles_of(name)[: -AWAITED_MAX + 1]:
             del self._awaited[old]
-        self._awaited[handle] = Awaited(name, initiator)
+        self._awaited[handle] = PendingHello(name, initiator)
         return start + check_of(check_key(key), start)
 
     def _proof(self, key: bytes, hello: bytes, now_ns: int) -> bytes:
@@ -351,7 +351,7 @@ class KeyGuard(Guard):
             raise RemoteError(NOT_FROM_THERE)
         return hello
 
-    def _open_hello(self, envelope: bytes) -> Letter:
+    def _open_hello(self, envelope: bytes) -> HandshakeMessage:
         start = self._checked(envelope)[:-CHECK_BYTES]
         responder = Responder(
             self._private,
@@ -363,11 +363,11 @@ class KeyGuard(Guard):
         inside = responder.take(start[START_BYTES:])
         if len(inside) <= STAMP_BYTES:
             raise RemoteError("an empty envelope")
-        return HelloLetter(self, envelope[:-PROOF_BYTES], responder, inside)
+        return ReceivedHello(self, envelope[:-PROOF_BYTES], responder, inside)
 
     # Welcomes.
 
-    def _open_welcome(self, envelope: bytes) -> Letter | None:
+    def _open_welcome(self, envelope: bytes) -> HandshakeMessage | None:
         handle = envelope[2:START_BYTES]
         awaited = self._awaited.get(handle)
         if awaited is None:
@@ -378,14 +378,14 @@ class KeyGuard(Guard):
         self._said.pop(awaited.name, None)
         if not text:
             raise RemoteError("an empty envelope")
-        return AnswerLetter(awaited.name, awaited.initiator, text)
+        return ReceivedReply(awaited.name, awaited.initiator, text)
 
 
-class HelloLetter(Letter):
+class ReceivedHello(HandshakeMessage):
     """A hello that has come."""
 
     def __init__(
-        self, guard: KeyGuard, envelope: bytes, responder: Responder, inside: bytes
+        self, guard: NoiseCrypto, envelope: bytes, responder: Responder, inside: bytes
     ) -> None:
         self._guard: Final = guard
         # All of it but the proof: the same hello may come with and without.
@@ -395,7 +395,7 @@ class HelloLetter(Letter):
         self._text: Final = inside[STAMP_BYTES:]
         # Under which it speaks, as far as that was asked; and what it was answered.
         self._name = ""
-        self._answered: Answered | None = None
+        self._answered: AnsweredHello | None = None
 
     def text(self) -> bytes:
         return self._text
@@ -432,21 +432,21 @@ class HelloLetter(Letter):
 
     def answer(self, text: bytes) -> bytes:
         answer = self._enveloped(text)
-        self._answered = Answered(self._stamp, self._envelope[-CHECK_BYTES:], answer)
+        self._answered = AnsweredHello(self._stamp, self._envelope[-CHECK_BYTES:], answer)
         if self._responder.initiator in self._guard.ring.keys_of(self._name):
             # Who is refused, and may have any key, is not remembered: those are without number.
             self._guard.remember(self._responder.initiator, self._answered)
         return answer
 
-    def seal(self, now_ns: int) -> Seal:
+    def seal(self, now_ns: int) -> SessionKeys:
         assert self._answered is not None, "a hello is answered before what it agrees on is used"
         self._guard.ring.is_used(self._name, self._responder.initiator)
         self._guard.remember(self._responder.initiator, self._answered)
         theirs, ours = self._responder.keys()
-        return Seal(session_key, ours, theirs, self._responder.initiator, now_ns)
+        return SessionKeys(session_key, ours, theirs, self._responder.initiator, now_ns)
 
 
-class AnswerLetter(Letter):
+class ReceivedReply(HandshakeMessage):
     """An answer to a hello of ours."""
 
     def __init__(self, name: str, initiator: Initiator, text: bytes) -> None:
@@ -478,9 +478,9 @@ class AnswerLetter(Letter):
     def answer(self, text: bytes) -> bytes:
         raise AssertionError(f"an answer is not answered: {text!r}")
 
-    def seal(self, now_ns: int) -> Seal:
+    def seal(self, now_ns: int) -> SessionKeys:
         ours, theirs = self._initiator.keys()
-        return Seal(session_key, ours, theirs, self._initiator.responder, now_ns)
+        return SessionKeys(session_key, ours, theirs, self._initiator.responder, now_ns)
 
 
 def check_key(public: bytes) -> bytes:

@@ -12,7 +12,7 @@ from mypy_extensions import i64, mypyc_attr
 from antecede.core.process import NEVER_NS
 from antecede.core.sliding import SlidingArray
 from antecede.core.values import Packet
-from antecede.transport.recovery.ranges import AckedNumbers
+from antecede.transport.recovery.ranges import AckRanges
 
 IN_FLIGHT: Final = 0
 ACKED: Final = 1
@@ -21,13 +21,13 @@ LOST: Final = 2
 OLDEST_LOOKED_AT: Final = 16
 
 REORDERING_LEAST: Final = 3
-REORDERING_MOST: Final = 128
+REORDERING_MAX: Final = 128
 """So many datagrams later at least, and at most, an earlier one counts as overtaken by a loss."""
 
 
 @final
 @mypyc_attr(acyclic=True, free_list_len=1)
-class Sent:
+class SentDatagram:
     """One datagram that left, and what was in it, so that it can be sent again in another one.
 
     Messages that left for the first time are the ids from `first` to `last` (0: none) of those that
@@ -96,7 +96,7 @@ class Sent:
 
 
 @final
-class Flight:
+class InFlight:
     """The datagrams on the way to one peer."""
 
     __slots__ = (
@@ -118,7 +118,7 @@ class Flight:
     )
 
     def __init__(self) -> None:
-        self.records: SlidingArray[Sent] = SlidingArray()
+        self.records: SlidingArray[SentDatagram] = SlidingArray()
         self.size: i64 = 0
         self.eliciting: i64 = 0
         self.largest_acked: i64 = 0
@@ -134,9 +134,9 @@ class Flight:
         self.acked_largest: i64 = 0
         self.acked_trial = False
         self.settled_controls: i64 = 0
-        self.newly_lost: list[Sent] = []
+        self.newly_lost: list[SentDatagram] = []
 
-    def add(self, sent: Sent) -> None:
+    def add(self, sent: SentDatagram) -> None:
         """`sent` has left; its number must be the next one."""
         self.records.add(sent)
         if sent.eliciting:
@@ -147,7 +147,7 @@ class Flight:
             sent.state = ACKED
             self.forget_settled(-1)
 
-    def acknowledge(self, acked: AckedNumbers) -> bool:
+    def acknowledge(self, acked: AckRanges) -> bool:
         """Take in an acknowledgement; True if it says anything new.
 
         Leaves the bytes that arrived, whether the largest number was newly acknowledged and when it
@@ -175,7 +175,7 @@ class Flight:
             self.largest_acked = acked.lasts[0]
         return news
 
-    def is_plausible(self, acked: AckedNumbers) -> bool:
+    def is_plausible(self, acked: AckRanges) -> bool:
         """Whether everything it names has been sent."""
         return acked.lasts[0] < self.records.next
 
@@ -201,7 +201,7 @@ class Flight:
         self.forget_settled(now_ns - keep_ns)
         return again_ns
 
-    def take_oldest_with_messages(self) -> Sent | None:
+    def take_oldest_with_messages(self) -> SentDatagram | None:
         """The oldest datagram on the way with messages in it that no probe has repeated yet."""
         number = self.records.first
         while number < self.records.next:
@@ -235,10 +235,10 @@ class Flight:
         if self._loss_from < records.first:
             self._loss_from = records.first
 
-    def _arrived(self, sent: Sent) -> None:
+    def _arrived(self, sent: SentDatagram) -> None:
         if sent.state == LOST:
             self.spurious += 1
-            if self.reordering < REORDERING_MOST:
+            if self.reordering < REORDERING_MAX:
                 self.reordering *= 2
         elif sent.eliciting:
             self.size -= sent.size
@@ -256,7 +256,7 @@ class Flight:
             self.acked_sent_ns = sent.sent_ns
             self.acked_eliciting = sent.eliciting
 
-    def _take_for_lost(self, sent: Sent) -> None:
+    def _take_for_lost(self, sent: SentDatagram) -> None:
         sent.state = LOST
         self.size -= sent.size
         self.eliciting -= 1

@@ -18,7 +18,7 @@ BURST_DATAGRAMS: Final = 10
 
 
 @final
-class Pace:
+class Pacer:
     """The bucket of one path."""
 
     __slots__ = ("_budget", "_filled_ns")

@@ -2,7 +2,7 @@
 
 Whoever drives it (a session) writes the datagrams. It calls `room` before, `left` after each one,
 `acknowledged` for each acknowledgement, and `expire` at `wake_ns`; after the last two it finds in
-`lost` what has to be sent again. What comes from the peer is in `Receipts`.
+`lost` what has to be sent again. What comes from the peer is in `AckTracker`.
 """
 
 from typing import Final, final
@@ -12,11 +12,11 @@ from mypy_extensions import i64
 from antecede.core.errors import RemoteError
 from antecede.core.process import NEVER_NS
 from antecede.transport.recovery.cubic import Cubic
-from antecede.transport.recovery.in_flight import Flight, Sent
-from antecede.transport.recovery.pacer import UNPACED_NS, Pace
-from antecede.transport.recovery.path_mtu import PathSize
-from antecede.transport.recovery.ranges import AckedNumbers
-from antecede.transport.recovery.round_trip import RoundTrip
+from antecede.transport.recovery.in_flight import InFlight, SentDatagram
+from antecede.transport.recovery.pacer import UNPACED_NS, Pacer
+from antecede.transport.recovery.path_mtu import PathMtu
+from antecede.transport.recovery.ranges import AckRanges
+from antecede.transport.recovery.round_trip import RttEstimator
 
 PROBE_DOUBLINGS_MAX: Final = 6
 """Probes without any answer come at intervals that grow at most 2 ** this."""
@@ -27,14 +27,14 @@ PROBE_NS_MAX: Final = 2_000_000_000
 PARTING_PROBE_NS: Final = 300_000_000
 """A peer that is about to go, or has gone, is probed this often at least, however far it is."""
 
-DATAGRAMS_MOST: Final = 1 << 18
+DATAGRAMS_MAX: Final = 1 << 18
 """Datagrams that are remembered because the oldest of them is not settled. A peer that goes on
 talking and acknowledges nothing gets only pings from then on."""
 
 COLLAPSE_PROBES: Final = 3
 """After so many probes in vain the window collapses."""
 
-SOCKET_MOST: Final = 1 << 40
+SOCKET_MAX: Final = 1 << 40
 """No peer's socket holds more than this, whatever it says."""
 
 
@@ -62,13 +62,13 @@ class Path:
 
     def __init__(self, datagram_size: i64, window_cap: i64) -> None:
         self._datagram: i64 = datagram_size
-        self.flight: Final = Flight()
-        self.round_trip: Final = RoundTrip()
+        self.flight: Final = InFlight()
+        self.round_trip: Final = RttEstimator()
         self.congestion: Final = Cubic(datagram_size, window_cap)
         # What the peer's socket holds, as far as that is believed.
-        self._window_cap: i64 = window_cap if window_cap < SOCKET_MOST else SOCKET_MOST
-        self._pace: Final = Pace()
-        self.sizes: Final = PathSize(datagram_size)
+        self._window_cap: i64 = window_cap if window_cap < SOCKET_MAX else SOCKET_MAX
+        self._pace: Final = Pacer()
+        self.sizes: Final = PathMtu(datagram_size)
         # Until when no messages leave, because all that left before were lost.
         self._held_ns: i64 = 0
         self._loss_check_ns: i64 = NEVER_NS
@@ -79,7 +79,7 @@ class Path:
         self._probe_wanted = False
         # Whether nothing but good-byes is left to be said.
         self._parting = False
-        self.lost: list[Sent] = []
+        self.lost: list[SentDatagram] = []
 
     def next_number(self) -> i64:
         """The number of the next datagram."""
@@ -92,7 +92,7 @@ class Path:
     def is_clogged(self) -> bool:
         """Whether as many datagrams are remembered as may be."""
         records = self.flight.records
-        return records.next - records.first >= DATAGRAMS_MOST
+        return records.next - records.first >= DATAGRAMS_MAX
 
     def room(self, now_ns: i64) -> i64:
         """How many bytes may leave now."""
@@ -119,14 +119,14 @@ class Path:
         )
         return now_ns + wait_ns
 
-    def departed(self, sent: Sent, now_ns: i64) -> None:
+    def departed(self, sent: SentDatagram, now_ns: i64) -> None:
         """A datagram has left."""
         if sent.eliciting and self.flight.eliciting == 0:
             self._probe_from_ns = now_ns
         self.flight.add(sent)
         self._pace.spent(sent.size)
 
-    def acknowledged(self, acked: AckedNumbers, ack_delay_ns: i64, now_ns: i64) -> None:
+    def acknowledged(self, acked: AckRanges, ack_delay_ns: i64, now_ns: i64) -> None:
         """The peer says what has come; `RemoteError` if that was never sent."""
         flight = self.flight
         self.lost = []

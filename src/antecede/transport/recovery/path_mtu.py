@@ -55,7 +55,7 @@ CLOSE: Final = 64
 
 
 @final
-class PathSize:
+class PathMtu:
     """The size of datagrams on one path."""
 
     __slots__ = (

@@ -10,7 +10,7 @@ from librt.strings import BytesWriter
 from mypy_extensions import i64
 
 from antecede.core.errors import RemoteError
-from antecede.wire.varint import Reader, write_varint
+from antecede.wire.varint import WireReader, write_varint
 
 RANGES_KEPT: Final = 64
 """Ranges remembered; with more gaps than that, the oldest numbers count as received."""
@@ -20,7 +20,7 @@ RANGES_SENT: Final = 16
 
 
 @final
-class ReceivedNumbers:
+class ReceivedRanges:
     """The datagram numbers that have come from one peer, as ranges, oldest first."""
 
     __slots__ = ("_firsts", "_lasts", "floor")
@@ -119,7 +119,7 @@ class ReceivedNumbers:
 
 
 @final
-class AckedNumbers:
+class AckRanges:
     """What an acknowledgement says: ranges of numbers, newest first."""
 
     __slots__ = ("firsts", "lasts")
@@ -129,12 +129,12 @@ class AckedNumbers:
         self.lasts: list[int] = []
 
 
-def read_ranges(reader: Reader) -> AckedNumbers:
-    """What `ReceivedNumbers.write` wrote; `RemoteError` where the numbers make no sense."""
+def read_ranges(reader: WireReader) -> AckRanges:
+    """What `ReceivedRanges.write` wrote; `RemoteError` where the numbers make no sense."""
     count = reader.varint()
     if count < 1 or count > RANGES_SENT:
         raise RemoteError(f"an acknowledgement of {count} ranges")
-    acked = AckedNumbers()
+    acked = AckRanges()
     last: i64 = 0
     lowest: i64 = 0
     for back in range(count):

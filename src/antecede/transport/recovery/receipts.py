@@ -6,19 +6,19 @@ from librt.strings import BytesWriter
 from mypy_extensions import i64
 
 from antecede.core.process import NEVER_NS
-from antecede.transport.recovery.ranges import ReceivedNumbers
+from antecede.transport.recovery.ranges import ReceivedRanges
 from antecede.transport.recovery.round_trip import ACK_DELAY_NS
 from antecede.wire.varint import write_varint
 
 
 @final
-class Receipts:
+class AckTracker:
     """The datagrams of one peer that have come."""
 
     __slots__ = ("_largest_at_ns", "_owed", "ack_at_ns", "datagrams", "duplicates", "numbers")
 
     def __init__(self) -> None:
-        self.numbers: Final = ReceivedNumbers()
+        self.numbers: Final = ReceivedRanges()
         self.datagrams: i64 = 0
         self.duplicates: i64 = 0
         # By when an acknowledgement is to leave, and whether there is anything to acknowledge.

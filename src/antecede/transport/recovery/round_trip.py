@@ -18,7 +18,7 @@ ACK_DELAY_NS: Final = 20_000_000
 
 
 @final
-class RoundTrip:
+class RttEstimator:
     """The round-trip time to one peer."""
 
     __slots__ = ("latest_ns", "least_ns", "samples", "smoothed_ns", "variation_ns")

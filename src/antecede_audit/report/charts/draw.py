@@ -85,7 +85,7 @@ LETTER: Final = 7
 LEADER: Final = 8
 """From the end of a line to its name."""
 
-SHARE_MOST: Final = 0.3
+SHARE_MAX: Final = 0.3
 """More of a chart's width than this is not given to names."""
 
 
@@ -94,7 +94,7 @@ def room_for_names(chart: LineChart, width: int) -> int:
     if not chart.named:
         return 0
     longest = max((len(series.name) for series in chart.series), default=0)
-    return min(LEADER + LETTER * longest, int(width * SHARE_MOST))
+    return min(LEADER + LETTER * longest, int(width * SHARE_MAX))
 
 
 def line_names(chart: LineChart, across: Scale, up: Scale) -> list[Markup]:

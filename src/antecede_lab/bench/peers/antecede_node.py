@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeAlias
 
 from antecede.durability.unconfirmed import InboundMessage
 from antecede.runtime.node import Node
-from antecede.runtime.opening import Opening, open_node
+from antecede.runtime.opening import NodeOpening, open_node
 from antecede.runtime.security.keys import SecretKey
 from antecede_lab.bench.peer import END, Peer, Played, Stage, Stopwatch, Tally, Volley, package
 
@@ -47,7 +47,7 @@ class AntecedeNode(Peer):
         kept = ", sealed" if sealed else ""
         self.name = f"antecede, {how}, {size}{where}{kept}"
 
-    def _opening(self, name: str, peers: dict[str, str | None]) -> Opening:
+    def _opening(self, name: str, peers: dict[str, str | None]) -> NodeOpening:
         """One of the two nodes."""
         folder = os.environ.get(JOURNALS, "")
         kept = {"journal": Path(folder) / name} if folder else {}

@@ -5,7 +5,7 @@ from typing import ClassVar, final
 from mypy_extensions import i64
 
 from antecede.core.process import NEVER_NS
-from antecede.core.retransmission import Alarms
+from antecede.core.retransmission import RetransmissionTimers
 from antecede_lab.protocols.facts.window import Peer
 
 
@@ -18,7 +18,7 @@ class Stalls:
     __slots__ = ("_alarms", "_on", "hints")
 
     def __init__(self, stall_ns: i64) -> None:
-        self._alarms = Alarms(stall_ns)
+        self._alarms = RetransmissionTimers(stall_ns)
         # How many are on: the next place in the queue may be that of one that is not.
         self._on: i64 = 0
         self.hints: dict[int, bool] = {}

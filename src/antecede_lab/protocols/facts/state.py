@@ -27,8 +27,8 @@ from antecede.core.checks import (
 )
 from antecede.core.effects import Effect
 from antecede.core.errors import LocalError, RemoteError
-from antecede.core.expelling import ExpellingNode
-from antecede.core.fence import ToldPeer
+from antecede.core.expelling import ExpulsionProcess
+from antecede.core.fence import NoticedPeer
 from antecede.core.hybrid.rule import RECEIVE_LIMIT, SEND_LIMIT
 from antecede.core.process import (
     NEVER_NS,
@@ -73,7 +73,7 @@ STALL_NS: Final = 3_000_000_000
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class FactsNode(ExpellingNode):
+class FactsNode(ExpulsionProcess):
     """Everything but the steps of the protocol."""
 
     STATE: ClassVar[tuple[str, ...]] = (
@@ -363,7 +363,7 @@ class FactsNode(ExpellingNode):
         peer = self._peers[process]
         peer.watch(self._misses_permit(peer))
 
-    def _stop(self, peer: ToldPeer) -> None:
+    def _stop(self, peer: NoticedPeer) -> None:
         super()._stop(peer)
         self._stalls = Stalls(self._stalls.stall_ns)
 

@@ -10,9 +10,9 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.fence import ToldPeer
+from antecede.core.fence import NoticedPeer
 from antecede.core.process import NEVER_NS
-from antecede.core.retransmission import Alarm
+from antecede.core.retransmission import RetransmissionTimer
 from antecede.core.sliding import SlidingArray
 from antecede.core.values import Message
 from antecede_lab.protocols.facts.delivered import Truths
@@ -135,7 +135,7 @@ class Entry:
 
 
 @final
-class Peer(ToldPeer):
+class Peer(NoticedPeer):
     """Everything exchanged with one other process, its retransmission alarm included."""
 
     MADE_OF: ClassVar[tuple[str, ...]] = ("id",)
@@ -170,7 +170,7 @@ class Peer(ToldPeer):
         self.acks_since_ns: i64 = 0
         self.permits_since_ns: i64 = 0
         # Rings when its oldest transmitted copy has been unacknowledged for too long.
-        self.stall = Alarm(process)
+        self.stall = RetransmissionTimer(process)
 
     def awaits_acks(self) -> bool:
         """Whether a copy that left has not been acknowledged."""

@@ -10,9 +10,9 @@ from antecede.core.process import NEVER_NS
 from antecede.core.sliding import SlidingArray
 from antecede.endpoint.endpoint import Endpoint
 from antecede.membership.contact import NEW
-from antecede.membership.tokens import Tokens
+from antecede.membership.tokens import TokenSource
 from antecede.transport.peer_lifecycle import LEAVE_WHEN_RELEASED
-from antecede.wire.frames import FRAME_ROOM
+from antecede.wire.frames import FRAME_OVERHEAD_MAX
 from antecede_lab.simulator.nodes.adversary import Flight
 from antecede_lab.simulator.nodes.journals import MemoryJournal
 from antecede_lab.simulator.nodes.rows import ObservedNode
@@ -182,7 +182,7 @@ def name_of(process: i64) -> str:
 
 
 @final
-class CountedTokens(Tokens):
+class CountedTokens(TokenSource):
     """Tokens that are the same in every run."""
 
     def __init__(self) -> None:
@@ -210,6 +210,6 @@ class Stuck:
 
 def check_payload(payload_bytes: int, datagram_size: int) -> None:
     """`LocalError` if a payload would be cut into parts, which are messages of their own."""
-    most = datagram_size - FRAME_ROOM
+    most = datagram_size - FRAME_OVERHEAD_MAX
     if payload_bytes > most:
         raise LocalError(f"{payload_bytes} bytes of payload: simulated nodes take up to {most}")

@@ -10,7 +10,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.records import split
-from antecede.durability.node_state import Kept
+from antecede.durability.node_state import DurableNodeState
 from antecede.endpoint.endpoint import Endpoint
 
 
@@ -24,7 +24,7 @@ class MemoryJournal:
         self.name: Final = name
         self.order: Final = order
         self.incarnation: Final[i64] = incarnation
-        self.kept = Kept(name, order, int(incarnation))
+        self.kept = DurableNodeState(name, order, int(incarnation))
         self._records: list[bytes] = []
         self.writes: i64 = 0
         # The writes at which the power fails, the last one first.
@@ -42,7 +42,7 @@ class MemoryJournal:
 
     def reopen(self) -> list[bytes]:
         """The power is back: what was kept is read again; the records of the core."""
-        self.kept = Kept(self.name, self.order, 0)
+        self.kept = DurableNodeState(self.name, self.order, 0)
         return self.kept.replay(self._records)
 
     def has_kept(self, endpoint: Endpoint) -> bool:

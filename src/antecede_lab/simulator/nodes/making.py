@@ -6,12 +6,12 @@ from mypy_extensions import i64
 
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.process import NodeProcess
-from antecede.durability.node_state import Kept
+from antecede.durability.node_state import DurableNodeState
 from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.limits import Limits
-from antecede.membership.handshake_crypto import Guard
+from antecede.membership.handshake_crypto import HandshakeCrypto
 from antecede.membership.identity import Identity
-from antecede.membership.tokens import Tokens
+from antecede.membership.tokens import TokenSource
 from antecede.transport.flow_control import MESSAGE_COST
 from antecede.transport.session import ME
 from antecede_lab.simulator.nodes.rows import ObservedNode
@@ -42,10 +42,10 @@ def make_endpoint(
     options: dict[str, object],
     limits: Limits,
     me: Identity,
-    tokens: Tokens,
+    tokens: TokenSource,
     log: ObservedNode,
-    guard: Guard | None,
-    kept: Kept | None,
+    guard: HandshakeCrypto | None,
+    kept: DurableNodeState | None,
 ) -> Endpoint:
     """A node of a simulation."""
     bounds: dict[str, object] = {

@@ -5,7 +5,7 @@ from typing import Final, final
 from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.values import Message, Packet
-from antecede.transport.event_rows import NodeLog
+from antecede.transport.event_rows import EventSink
 from antecede_audit.judging.accounts import Account, Send
 from antecede_lab.simulator.metadata_size import MetadataSize
 from antecede_lab.simulator.observer import Observer
@@ -43,7 +43,7 @@ class SeenPacket(Packet):
 
 
 @final
-class ObservedNode(NodeLog):
+class ObservedNode(EventSink):
     """Tells the observers of a simulation what happens at one node."""
 
     def __init__(

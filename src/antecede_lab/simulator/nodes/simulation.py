@@ -18,7 +18,7 @@ from antecede.core.values import Message
 from antecede.endpoint.limits import Limits
 from antecede.events import Report
 from antecede.membership.contact import AWAY, Contact
-from antecede.membership.handshake_crypto import Guard
+from antecede.membership.handshake_crypto import HandshakeCrypto
 from antecede.network_model.faults import Faults, FaultyNetwork
 from antecede.transport.peer_lifecycle import LEAVE_WHEN_RELEASED
 from antecede_audit.judging.accounts import Account, Send
@@ -87,7 +87,7 @@ class NodeSimulation:
         limits: Limits | None = None,
         datagram_size: int = DATAGRAM_SIZE,
         adversary: Adversary | None = None,
-        guards: dict[str, Guard] | None = None,
+        guards: dict[str, HandshakeCrypto] | None = None,
         policy: SilencePolicy | None = None,
         account: Account | None = None,
         knows: dict[int, list[int]] | None = None,

@@ -6,19 +6,19 @@ from librt.vecs import vec
 from mypy_extensions import i64
 
 from antecede.core.cloning import twin_of
-from antecede.core.hybrid.state import Entries, Entry
+from antecede.core.hybrid.state import SentEntry, SentWindow
 from antecede.core.sliding import RING_SIZE_KEPT
 from antecede.core.values import Message
 from tests.papers.counting import LineCounter, assert_constant, interpreted_only
 
 
-def entry(sequence: int) -> Entry:
-    return Entry(Message(0, sequence, b""), 1, vec[i64]([0]))
+def entry(sequence: int) -> SentEntry:
+    return SentEntry(Message(0, sequence, b""), 1, vec[i64]([0]))
 
 
-def filled(count: int) -> Entries:
+def filled(count: int) -> SentWindow:
     """Entries with the even ids from 2 on."""
-    entries = Entries()
+    entries = SentWindow()
     for number in range(1, count + 1):
         entries.add(entry(2 * number))
     return entries
@@ -28,7 +28,7 @@ def filled(count: int) -> Entries:
     steps=st.lists(st.one_of(st.integers(1, 30), st.just(0)), max_size=40), start=st.integers(1, 9)
 )
 def test_entries_behave_as_a_list_with_an_offset(steps: list[int], start: int) -> None:
-    entries = Entries(start)
+    entries = SentWindow(start)
     plain: list[int] = []
     first, highest = start, 0
     for step in steps:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antecede.core.cloning import twin_of
-from antecede.core.hybrid.permits import MissingPermits, OwedPermits
+from antecede.core.hybrid.permits import MissingPermits, PermitsOwedBy
 from antecede.core.sliding import RING_SIZE_KEPT
 from tests.papers.counting import LineCounter, assert_constant, interpreted_only
 
@@ -46,7 +46,7 @@ class Plain:
         return had != []
 
 
-def agree(permits: MissingPermits, owing: list[OwedPermits], plain: Plain) -> bool:
+def agree(permits: MissingPermits, owing: list[PermitsOwedBy], plain: Plain) -> bool:
     listed = [(p.sender, p.sequence, p.position) for p in permits.missing()]
     if plain.missing():
         assert permits.first_sender() == plain.missing()[0][0]
@@ -69,7 +69,7 @@ def test_positions_are_those_of_the_list_of_all_that_were_ever_missing(
     steps: list[tuple[int, bool | int]],
 ) -> None:
     permits = MissingPermits()
-    owing = [OwedPermits(sender) for sender in range(4)]
+    owing = [PermitsOwedBy(sender) for sender in range(4)]
     plain = Plain([])
     highest = [0] * 4
     for sender, step in steps:
@@ -86,7 +86,7 @@ def test_positions_are_those_of_the_list_of_all_that_were_ever_missing(
 
 def test_a_copy_goes_its_own_way() -> None:
     permits = MissingPermits()
-    one, two = OwedPermits(1), OwedPermits(2)
+    one, two = PermitsOwedBy(1), PermitsOwedBy(2)
     permits.add(one, 5)
     permits.add(two, 3)
     twin, twin_one, twin_two = twin_of((permits, one, two))
@@ -98,7 +98,7 @@ def test_a_copy_goes_its_own_way() -> None:
 
 def test_a_permit_covers_all_earlier_ones_of_its_sender_and_of_nobody_else() -> None:
     permits = MissingPermits()
-    one, two, three = OwedPermits(1), OwedPermits(2), OwedPermits(3)
+    one, two, three = PermitsOwedBy(1), PermitsOwedBy(2), PermitsOwedBy(3)
     for owed, sequence in ((one, 1), (two, 1), (one, 2), (one, 4)):
         permits.add(owed, sequence)
     assert permits.grant(one, 3)
@@ -109,7 +109,7 @@ def test_a_permit_covers_all_earlier_ones_of_its_sender_and_of_nobody_else() -> 
 
 def test_many_missing_permits_give_their_memory_back() -> None:
     permits = MissingPermits()
-    one, two = OwedPermits(1), OwedPermits(2)
+    one, two = PermitsOwedBy(1), PermitsOwedBy(2)
     for sequence in range(1, 10_001):
         permits.add(one, sequence)
     permits.add(two, 7)
@@ -125,7 +125,7 @@ def test_many_missing_permits_give_their_memory_back() -> None:
 def come_and_go(count: int, order: list[int]) -> None:
     """Permits of `count` senders go missing, and come in the given order of senders."""
     permits = MissingPermits()
-    owing = [OwedPermits(sender) for sender in range(count)]
+    owing = [PermitsOwedBy(sender) for sender in range(count)]
     for owed in owing:
         permits.add(owed, 1)
     for sender in order:

@@ -9,8 +9,8 @@ import pytest
 
 from antecede import Node, open_node
 from antecede.errors import BadConfiguration, CannotBind, LocalError
-from antecede.integrations.nats import NatsTransport, subject_of
-from antecede.runtime.carriers.tcp import TcpTransport
+from antecede.integrations.nats import NatsCarrier, subject_of
+from antecede.runtime.carriers.tcp import TcpCarrier
 from antecede.runtime.config.addresses import Address, CarriedAddress, parse_address
 from antecede.runtime.errors import KeyNeeded
 from antecede.runtime.security.keys import SecretKey, new_secret
@@ -145,7 +145,7 @@ def test_connections_that_break_lose_nothing_and_repeat_nothing() -> None:
 
 def break_connections(node: Node) -> None:
     transport = node._transport
-    assert isinstance(transport, TcpTransport)
+    assert isinstance(transport, TcpCarrier)
     for road in list(transport._roads.values()):
         road.break_off()
 
@@ -227,7 +227,7 @@ def test_a_node_that_is_abandoned_leaves_the_broker() -> None:
     async def story(broker: Broker) -> bool:
         node = await open_node("alice", bind=broker.address)
         transport = node._transport
-        assert isinstance(transport, NatsTransport)
+        assert isinstance(transport, NatsCarrier)
         node.abandon()
         await transport.gone()
         return bool(transport._client.is_closed)

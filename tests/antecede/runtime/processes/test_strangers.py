@@ -21,7 +21,7 @@ from antecede.wire.handshake import (
     write_greeting,
     write_refusal,
 )
-from antecede.wire.varint import Reader
+from antecede.wire.varint import WireReader
 from tests.antecede.runtime.processes.groups import Member, member, pair, settle
 
 NEWER = VERSION + 7
@@ -138,7 +138,7 @@ def test_a_node_of_a_version_that_is_not_spoken_is_refused_and_told_why() -> Non
         answer = own.recv(1 << 16)
 
         assert answer[0] == REFUSE
-        name, reason, _ = read_refusal(Reader(answer, 1))
+        name, reason, _ = read_refusal(WireReader(answer, 1))
         assert name == "bob"
         assert f"bob speaks versions {OLDEST_VERSION} to {VERSION}" in reason
         refused = bob.wait_for_event("Refused")

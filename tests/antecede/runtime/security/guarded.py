@@ -9,7 +9,7 @@ from antecede.runtime.security.keys import PeerRing, SecretKey
 from antecede.runtime.security.noise_handshake import (
     CHECK_BYTES,
     PROOF_BYTES,
-    KeyGuard,
+    NoiseCrypto,
     check_key,
     check_of,
 )
@@ -46,17 +46,17 @@ def guard_of(
     *,
     key: str = "",
     clock: Ticks | None = None,
-) -> KeyGuard:
+) -> NoiseCrypto:
     """The guard of a node whose key is that of `key`, or of its name, and that knows these."""
     ring = PeerRing(
         secret_of(key or name),
         {peer: [secret_of(k).public for k in keys] for peer, keys in knows.items()},
     )
     # Not secret, but the same in every run.
-    return KeyGuard(ring, clock or Ticks(), fresh=Random(f"guard of {name}").randbytes)
+    return NoiseCrypto(ring, clock or Ticks(), fresh=Random(f"guard of {name}").randbytes)
 
 
-def everybody(names: Sequence[str]) -> dict[str, KeyGuard]:
+def everybody(names: Sequence[str]) -> dict[str, NoiseCrypto]:
     """Guards of nodes that all know each other's keys."""
     return {
         name: guard_of(name, {other: [other] for other in names if other != name}) for name in names
@@ -64,7 +64,7 @@ def everybody(names: Sequence[str]) -> dict[str, KeyGuard]:
 
 
 def keyed_pair(
-    ann_guard: KeyGuard | None = None, bob_guard: KeyGuard | None = None
+    ann_guard: NoiseCrypto | None = None, bob_guard: NoiseCrypto | None = None
 ) -> tuple[Post, Endpoint, Endpoint]:
     """Two nodes with keys that know each other's addresses and have not met."""
     post = Post()

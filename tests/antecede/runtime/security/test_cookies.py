@@ -17,8 +17,8 @@ from antecede.runtime.security.noise_handshake import (
     PROOF_BYTES,
     PROVEN_PER_SECOND,
     Budget,
-    Cookies,
-    KeyGuard,
+    CookieIssuer,
+    NoiseCrypto,
     cookie_of,
     proof_of,
 )
@@ -35,7 +35,7 @@ from tests.antecede.runtime.security.guarded import (
 VICTIM = ("192.0.2.7", 9000)
 
 
-def exhausted(guard: KeyGuard, now_ns: int) -> list[bytes]:
+def exhausted(guard: NoiseCrypto, now_ns: int) -> list[bytes]:
     """Say so many hellos at one instant that a guard asks for proofs; what it answers to ten."""
     random = Random(1)
     for _ in range(ANYBODY_PER_SECOND):
@@ -47,12 +47,12 @@ def exhausted(guard: KeyGuard, now_ns: int) -> list[bytes]:
     ]
 
 
-def hello_of_ann(ann: KeyGuard, now_ns: int) -> bytes:
+def hello_of_ann(ann: NoiseCrypto, now_ns: int) -> bytes:
     (hello,) = ann.hellos(BOB, bytes(ann.greeting_size()), now_ns)
     return hello
 
 
-def both() -> tuple[KeyGuard, KeyGuard]:
+def both() -> tuple[NoiseCrypto, NoiseCrypto]:
     return guard_of(ANN, {BOB: [BOB]}), guard_of(BOB, {ANN: [ANN]})
 
 
@@ -146,7 +146,7 @@ def test_a_cookie_that_nobody_asked_for_or_that_was_changed_is_refused() -> None
 
 
 def test_cookies_grow_old() -> None:
-    cookies = Cookies()
+    cookies = CookieIssuer()
     cookie = cookies.cookie_for(VICTIM, 1)
     proof = proof_of(cookie, b"hello")
     assert cookies.is_proven(VICTIM, b"hello", proof, COOKIE_NS + 1)
@@ -155,7 +155,7 @@ def test_cookies_grow_old() -> None:
 
 
 def test_a_host_that_is_really_there_gets_only_its_share() -> None:
-    cookies = Cookies(lambda size: bytes(size))
+    cookies = CookieIssuer(lambda size: bytes(size))
     ports = [("192.0.2.7", port) for port in range(2 * HOST_PER_SECOND)]
     assert [cookies.may_open(at, SECOND) for at in ports].count(True) == HOST_PER_SECOND
     secret = bytes(32)

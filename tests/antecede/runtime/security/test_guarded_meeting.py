@@ -8,7 +8,7 @@ from antecede.endpoint.endpoint import Endpoint
 from antecede.events import PeerMet, PeerRestarted, Refused
 from antecede.network_model.faults import Faults
 from antecede.runtime.security.keys import ClusterKey, ClusterRing
-from antecede.runtime.security.noise_handshake import KeyGuard
+from antecede.runtime.security.noise_handshake import NoiseCrypto
 from antecede.wire.frames import DATAGRAM
 from antecede.wire.handshake import GREETING_SIZE, KEYED_HELLO, KEYED_WELCOME, write_unknown
 from tests.antecede.endpoint.endpoints import (
@@ -122,8 +122,8 @@ def test_a_node_that_restarts_and_waits_is_found_by_a_hint() -> None:
 
 def test_one_secret_serves_a_whole_cluster() -> None:
     cluster, other = ClusterKey(bytes(32)), ClusterKey(bytes(31) + b"1")
-    guards = {name: KeyGuard(ClusterRing(cluster, name), Ticks()) for name in (ANN, BOB)}
-    guards[CAT] = KeyGuard(ClusterRing(other, CAT), Ticks())
+    guards = {name: NoiseCrypto(ClusterRing(cluster, name), Ticks()) for name in (ANN, BOB)}
+    guards[CAT] = NoiseCrypto(ClusterRing(other, CAT), Ticks())
     group = Group([ANN, BOB, CAT], guards=guards)
     group.send(ANN, [BOB], b"inside")
     group.send(CAT, [BOB], b"outside")

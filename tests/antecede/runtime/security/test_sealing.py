@@ -13,8 +13,8 @@ from antecede.transport.seals import (
     SEAL_BYTES,
     CipherKey,
     ReceivingKey,
-    Seal,
     SendingKey,
+    SessionKeys,
     mark_of,
 )
 
@@ -117,7 +117,7 @@ def test_whole_datagrams_are_sealed_and_opened(cipher: CipherName, size: int) ->
         return cipher_key(cipher, key)
 
     there, back = bytes(32), bytes([1] * 32)
-    ann, bob = Seal(make, there, back, b"bob", 0), Seal(make, back, there, b"ann", 0)
+    ann, bob = SessionKeys(make, there, back, b"bob", 0), SessionKeys(make, back, there, b"ann", 0)
     header, body = bytes([0xA0, ann.mark(0)]) + bytes(9), b"secret" * (size // 6)
     data = header + body
     sealed = ann.sealed(header, body, 1)

@@ -11,36 +11,38 @@ from antecede.transport.recovery.in_flight import (
     IN_FLIGHT,
     LOST,
     REORDERING_LEAST,
-    REORDERING_MOST,
-    Flight,
-    Sent,
+    REORDERING_MAX,
+    InFlight,
+    SentDatagram,
 )
-from antecede.transport.recovery.ranges import AckedNumbers
+from antecede.transport.recovery.ranges import AckRanges
 
 PATIENCE_NS = 100
 KEEP_NS = 1_000
 SIZE = 10
 
 
-def launched(count: int, *, every_ns: int = 1) -> Flight:
+def launched(count: int, *, every_ns: int = 1) -> InFlight:
     """So many datagrams have left, at times 1, 2, 3, … (or further apart)."""
-    flight = Flight()
+    flight = InFlight()
     for number in range(1, count + 1):
         launch(flight, number * every_ns)
     return flight
 
 
-def launch(flight: Flight, now_ns: int, *, eliciting: bool = True, size: int = SIZE) -> Sent:
-    sent = Sent(flight.records.next, now_ns)
+def launch(
+    flight: InFlight, now_ns: int, *, eliciting: bool = True, size: int = SIZE
+) -> SentDatagram:
+    sent = SentDatagram(flight.records.next, now_ns)
     sent.size = size
     sent.eliciting = eliciting
     flight.add(sent)
     return sent
 
 
-def ack(*numbers: int) -> AckedNumbers:
+def ack(*numbers: int) -> AckRanges:
     """An acknowledgement of these, given oldest first."""
-    acked = AckedNumbers()
+    acked = AckRanges()
     for number in sorted(numbers, reverse=True):
         if acked.firsts and acked.firsts[-1] == number + 1:
             acked.firsts[-1] = number
@@ -50,13 +52,13 @@ def ack(*numbers: int) -> AckedNumbers:
     return acked
 
 
-def lost(flight: Flight, now_ns: int) -> list[int]:
+def lost(flight: InFlight, now_ns: int) -> list[int]:
     """The numbers that are now taken for lost."""
     flight.find_lost(now_ns, PATIENCE_NS, KEEP_NS)
     return numbers(flight.newly_lost)
 
 
-def numbers(records: Iterable[Sent]) -> list[int]:
+def numbers(records: Iterable[SentDatagram]) -> list[int]:
     return [int(sent.number) for sent in records]
 
 
@@ -129,7 +131,7 @@ def test_what_was_taken_for_lost_and_arrives_makes_it_more_tolerant() -> None:
     for number in range(1, 6):
         flight.acknowledge(ack(number, 8))
     assert flight.spurious == 5
-    assert flight.reordering <= 2 * REORDERING_MOST
+    assert flight.reordering <= 2 * REORDERING_MAX
 
 
 def test_the_threshold_is_the_one_that_was_learnt() -> None:
@@ -164,7 +166,7 @@ def test_lost_datagrams_are_remembered_for_a_while() -> None:
 
 
 def test_what_asks_for_no_answer_is_not_on_the_way() -> None:
-    flight = Flight()
+    flight = InFlight()
     launch(flight, 1, eliciting=False)
     assert (flight.size, flight.eliciting, flight.records.first) == (0, 0, 2)
 
@@ -211,7 +213,7 @@ events = st.lists(
 @given(events)
 def test_the_books_always_agree_with_the_records(events: list[tuple[str, object]]) -> None:
     """However acknowledgements come, everything is in flight, acknowledged or lost, and counted."""
-    flight = Flight()
+    flight = InFlight()
     now_ns = 0
     told: dict[int, bool] = {}
     for what, detail in events:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antecede.transport.recovery.pacer import BURST_DATAGRAMS, BURST_NS, UNPACED_NS, Pace
+from antecede.transport.recovery.pacer import BURST_DATAGRAMS, BURST_NS, UNPACED_NS, Pacer
 
 MS = 1_000_000
 SECOND = 1_000 * MS
@@ -13,7 +13,7 @@ SIZE = 1_400
 
 @pytest.mark.parametrize("trip_ns", [1, UNPACED_NS - 1])
 def test_short_round_trips_are_not_paced(trip_ns: int) -> None:
-    pace = Pace()
+    pace = Pacer()
     for _ in range(3):
         assert pace.room(1_000_000, trip_ns, SIZE, 5) == 1_000_000
         pace.spent(1_000_000)
@@ -25,7 +25,7 @@ def test_short_round_trips_are_not_paced(trip_ns: int) -> None:
     ids=["a few datagrams", "what may leave in two milliseconds"],
 )
 def test_a_burst_is_limited(window: int, burst: int) -> None:
-    pace = Pace()
+    pace = Pacer()
     trip_ns = 25 * BURST_NS
     assert pace.room(window, trip_ns, SIZE, 5) == burst
     assert pace.room(window, trip_ns, SIZE, 10 * SECOND) == burst, "rest saves nothing up"
@@ -39,7 +39,7 @@ def test_a_burst_is_limited(window: int, burst: int) -> None:
 def test_a_round_trip_lets_through_a_quarter_more_than_the_window(
     datagrams: int, trip_ns: int, step_ns: int
 ) -> None:
-    pace = Pace()
+    pace = Pacer()
     window = datagrams * SIZE
     burst = int(pace.room(window, trip_ns, SIZE, 0))
     pace.spent(burst)
@@ -63,7 +63,7 @@ def test_a_round_trip_lets_through_a_quarter_more_than_the_window(
     spent=st.integers(0, 20 * SIZE),
 )
 def test_it_knows_when_there_will_be_room(datagrams: int, trip_ns: int, spent: int) -> None:
-    pace = Pace()
+    pace = Pacer()
     window = datagrams * SIZE
     pace.room(window, trip_ns, SIZE, 0)
     pace.spent(spent)
@@ -78,7 +78,7 @@ def test_it_knows_when_there_will_be_room(datagrams: int, trip_ns: int, spent: i
 @pytest.mark.parametrize("trip_ns", [50 * MS, UNPACED_NS // 2], ids=["paced", "not paced"])
 def test_what_leaves_without_asking_for_room_leaves_no_debt(trip_ns: int) -> None:
     """Thousands of acknowledgements, and then something to say: no waiting for minutes."""
-    pace = Pace()
+    pace = Pacer()
     window = BURST_DATAGRAMS * SIZE
     pace.room(window, 50 * MS, SIZE, 0)
     for number in range(10_000):

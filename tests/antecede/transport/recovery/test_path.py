@@ -5,14 +5,14 @@ import pytest
 from antecede.core import RemoteError
 from antecede.core.process import NEVER_NS
 from antecede.transport.recovery.cubic import DECREASE, INITIAL_DATAGRAMS, LEAST_DATAGRAMS
-from antecede.transport.recovery.in_flight import Sent
+from antecede.transport.recovery.in_flight import SentDatagram
 from antecede.transport.recovery.path import (
     COLLAPSE_PROBES,
     PROBE_DOUBLINGS_MAX,
     PROBE_NS_MAX,
     Path,
 )
-from antecede.transport.recovery.ranges import AckedNumbers
+from antecede.transport.recovery.ranges import AckRanges
 from antecede.transport.recovery.round_trip import ACK_DELAY_NS
 
 MS = 1_000_000
@@ -21,9 +21,9 @@ SIZE = 1_000
 TRIP_NS = 10 * MS
 
 
-def ack(*ranges: tuple[int, int]) -> AckedNumbers:
+def ack(*ranges: tuple[int, int]) -> AckRanges:
     """An acknowledgement of these ranges, newest first."""
-    acked = AckedNumbers()
+    acked = AckRanges()
     for first, last in ranges:
         acked.firsts.append(first)
         acked.lasts.append(last)
@@ -32,7 +32,7 @@ def ack(*ranges: tuple[int, int]) -> AckedNumbers:
 
 def leave(path: Path, now_ns: int, *, eliciting: bool = True, size: int = SIZE) -> int:
     """A datagram leaves; its number."""
-    sent = Sent(path.next_number(), now_ns)
+    sent = SentDatagram(path.next_number(), now_ns)
     sent.size = size
     sent.eliciting = eliciting
     path.departed(sent, now_ns)

@@ -9,11 +9,11 @@ from antecede.core import RemoteError
 from antecede.transport.recovery.ranges import (
     RANGES_KEPT,
     RANGES_SENT,
-    AckedNumbers,
-    ReceivedNumbers,
+    AckRanges,
+    ReceivedRanges,
     read_ranges,
 )
-from antecede.wire.varint import VARINT_LIMIT, Reader, write_varint
+from antecede.wire.varint import VARINT_LIMIT, WireReader, write_varint
 
 Range = tuple[int, int]
 
@@ -28,7 +28,7 @@ steps = st.lists(
 
 
 class Plain:
-    """What `ReceivedNumbers` should be: a set of all numbers above the floor."""
+    """What `ReceivedRanges` should be: a set of all numbers above the floor."""
 
     def __init__(self) -> None:
         self.floor = 0
@@ -57,7 +57,7 @@ class Plain:
         return found
 
 
-def written(received: ReceivedNumbers) -> bytes:
+def written(received: ReceivedRanges) -> bytes:
     writer = BytesWriter()
     received.write(writer)
     return writer.getvalue()
@@ -65,10 +65,10 @@ def written(received: ReceivedNumbers) -> bytes:
 
 def acked(data: bytes) -> list[Range]:
     """What an acknowledgement says, newest first."""
-    return as_ranges(read_ranges(Reader(data)))
+    return as_ranges(read_ranges(WireReader(data)))
 
 
-def as_ranges(acked: AckedNumbers) -> list[Range]:
+def as_ranges(acked: AckRanges) -> list[Range]:
     return list(zip(acked.firsts, acked.lasts, strict=True))
 
 
@@ -81,7 +81,7 @@ def encoded(*integers: int) -> bytes:
 
 @given(steps)
 def test_numbers_are_kept_as_a_set_would_keep_them(steps: list[tuple[str, int]]) -> None:
-    received, plain = ReceivedNumbers(), Plain()
+    received, plain = ReceivedRanges(), Plain()
     for what, number in steps:
         if what == "add":
             assert received.has(number) == (number <= plain.floor or number in plain.came)
@@ -97,7 +97,7 @@ def test_numbers_are_kept_as_a_set_would_keep_them(steps: list[tuple[str, int]])
 
 @given(st.lists(numbers, min_size=1, max_size=200))
 def test_an_acknowledgement_names_the_newest_ranges(came: list[int]) -> None:
-    received = ReceivedNumbers()
+    received = ReceivedRanges()
     for number in came:
         received.add(number)
 
@@ -105,7 +105,7 @@ def test_an_acknowledgement_names_the_newest_ranges(came: list[int]) -> None:
 
 
 def test_of_many_ranges_only_the_newest_are_named() -> None:
-    received = ReceivedNumbers()
+    received = ReceivedRanges()
     for number in range(1, 4 * RANGES_SENT, 2):
         received.add(number)
     assert acked(written(received)) == [
@@ -114,7 +114,7 @@ def test_of_many_ranges_only_the_newest_are_named() -> None:
 
 
 def test_a_floor_inside_a_range_cuts_it() -> None:
-    received = ReceivedNumbers()
+    received = ReceivedRanges()
     for number in range(3, 9):
         received.add(number)
     received.forget(5)
@@ -122,7 +122,7 @@ def test_a_floor_inside_a_range_cuts_it() -> None:
 
 
 def test_of_too_many_ranges_the_oldest_is_given_up() -> None:
-    received = ReceivedNumbers()
+    received = ReceivedRanges()
     for number in range(2, 2 * RANGES_KEPT + 2, 2):
         assert received.add(number)
     assert (len(received.ranges()), received.floor) == (RANGES_KEPT, 0)
@@ -134,7 +134,7 @@ def test_of_too_many_ranges_the_oldest_is_given_up() -> None:
 
 
 def test_an_old_number_that_makes_one_range_too_many_is_taken_all_the_same() -> None:
-    received = ReceivedNumbers()
+    received = ReceivedRanges()
     for number in range(4, 2 * RANGES_KEPT + 4, 2):
         received.add(number)
 

@@ -3,14 +3,14 @@
 from librt.strings import BytesWriter
 
 from antecede.core.process import NEVER_NS
-from antecede.transport.recovery.receipts import Receipts
+from antecede.transport.recovery.receipts import AckTracker
 from antecede.transport.recovery.round_trip import ACK_DELAY_NS
 
 MS = 1_000_000
 
 
 def test_a_number_comes_once() -> None:
-    receipts = Receipts()
+    receipts = AckTracker()
     assert receipts.is_new(3)
     receipts.take(3, 0, MS)
     assert not receipts.is_new(3)
@@ -19,14 +19,14 @@ def test_a_number_comes_once() -> None:
 
 
 def test_what_was_not_read_to_its_end_is_not_acknowledged() -> None:
-    receipts = Receipts()
+    receipts = AckTracker()
     assert receipts.is_new(1)
     receipts.owe(at_once=True, now_ns=MS)
     assert not receipts.take_owed()
 
 
 def test_an_acknowledgement_leaves_at_once_or_soon_and_once() -> None:
-    receipts = Receipts()
+    receipts = AckTracker()
     receipts.take(1, 0, MS)
     assert receipts.ack_at_ns == NEVER_NS
     receipts.owe(at_once=False, now_ns=MS)
@@ -40,7 +40,7 @@ def test_an_acknowledgement_leaves_at_once_or_soon_and_once() -> None:
 
 
 def test_it_says_how_long_ago_the_largest_number_came() -> None:
-    receipts = Receipts()
+    receipts = AckTracker()
     receipts.take(5, 0, 2 * MS)
     receipts.take(4, 0, 3 * MS)
     writer = BytesWriter()

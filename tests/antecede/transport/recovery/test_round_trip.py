@@ -10,7 +10,7 @@ from antecede.transport.recovery.round_trip import (
     ACK_DELAY_NS,
     FIRST_GUESS_NS,
     GRANULARITY_NS,
-    RoundTrip,
+    RttEstimator,
 )
 
 MS = 1_000_000
@@ -47,7 +47,7 @@ class Rfc9002:
 
 @given(samples)
 def test_it_is_smoothed_as_the_rfc_says(samples: list[tuple[int, int]]) -> None:
-    trip, rfc = RoundTrip(), Rfc9002()
+    trip, rfc = RttEstimator(), Rfc9002()
     for latest, ack_delay in samples:
         trip.measured(latest, ack_delay)
         rfc.measured(latest, ack_delay)
@@ -61,7 +61,7 @@ def test_it_is_smoothed_as_the_rfc_says(samples: list[tuple[int, int]]) -> None:
 
 @given(samples)
 def test_patience_follows_from_it_as_the_rfc_says(samples: list[tuple[int, int]]) -> None:
-    trip = RoundTrip()
+    trip = RttEstimator()
     for latest, ack_delay in samples:
         trip.measured(latest, ack_delay)
 
@@ -72,7 +72,7 @@ def test_patience_follows_from_it_as_the_rfc_says(samples: list[tuple[int, int]]
 
 
 def test_before_the_first_measurement_a_round_trip_is_guessed() -> None:
-    trip = RoundTrip()
+    trip = RttEstimator()
     assert (trip.smoothed_ns, trip.variation_ns) == (FIRST_GUESS_NS, FIRST_GUESS_NS // 2)
 
     trip.measured(8 * MS, 3 * MS)
@@ -88,7 +88,7 @@ def test_a_peers_word_about_its_delay_counts_as_far_as_it_is_plausible(
     ack_delay_ns: int, smoothed_ns: int
 ) -> None:
     """After a round trip of 16 ms one of 24 ms, of which the peer says that it waited."""
-    trip = RoundTrip()
+    trip = RttEstimator()
     trip.measured(16 * MS, 0)
     trip.measured(24 * MS, ack_delay_ns)
     assert trip.smoothed_ns == smoothed_ns
@@ -96,7 +96,7 @@ def test_a_peers_word_about_its_delay_counts_as_far_as_it_is_plausible(
 
 @pytest.mark.parametrize("elapsed_ns", [0, -5])
 def test_an_answer_that_took_no_time_took_a_nanosecond(elapsed_ns: int) -> None:
-    trip = RoundTrip()
+    trip = RttEstimator()
     trip.measured(elapsed_ns, 0)
     assert trip.smoothed_ns == 1
     assert trip.loss_ns() == GRANULARITY_NS

@@ -6,7 +6,7 @@ import pytest
 
 from antecede.core import Deliver, Effect, Packet, Transmit
 from antecede.core.catalogue import ProtocolInfo
-from antecede.core.packets import Notice
+from antecede.core.packets import ExpulsionNotice
 from antecede_lab.protocols.facts.packets import Fact, FactsAck, FactsMessage, FactsPermit, Mark
 from antecede_lab.protocols.facts.process import FactsProcess
 from tests.antecede.core.expulsion_world import judge
@@ -80,7 +80,7 @@ def packet_to(target: int, effects: list[Effect]) -> Packet:
 
 def messages_to(target: int, effects: list[Effect]) -> list[FactsMessage]:
     packets = [e.packet for e in effects if isinstance(e, Transmit) and e.target == target]
-    inner = [packet.inner if isinstance(packet, Notice) else packet for packet in packets]
+    inner = [packet.inner if isinstance(packet, ExpulsionNotice) else packet for packet in packets]
     return [packet for packet in inner if isinstance(packet, FactsMessage)]
 
 
@@ -185,6 +185,6 @@ def test_a_permit_carries_the_notice_that_it_counts_on() -> None:
 
     packet = packet_to(ANN, xen.expel(KIM, 0))
 
-    assert isinstance(packet, Notice)
+    assert isinstance(packet, ExpulsionNotice)
     assert packet.processes == [KIM]
     assert isinstance(packet.inner, FactsPermit)
