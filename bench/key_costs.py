@@ -47,21 +47,21 @@ def seal_and_open(cipher: CipherName, size: int) -> tuple[float, float]:
         SessionKeys(make, there, back, b"", 0),
         SessionKeys(make, back, there, b"", 0),
     )
-    header = bytes([DATAGRAM, sending.mark(0)]) + bytes(10)
+    header = bytes([DATAGRAM, sending.key_id(0)]) + bytes(10)
     body = bytes(size - len(header))
-    first = sending.sealed(header, body, 1)
-    sealing = microseconds(lambda number: sending.sealed(header, body, 1 + number))
-    opening = microseconds(lambda _: receiving.opened(first, len(header), 1))
+    first = sending.encrypt(header, body, 1)
+    sealing = microseconds(lambda number: sending.encrypt(header, body, 1 + number))
+    opening = microseconds(lambda _: receiving.decrypt(first, len(header), 1))
     return sealing, opening
 
 
 def handshake(one: NoiseCrypto, other: NoiseCrypto, number: int) -> None:
     """Hello and welcome, both sides."""
     text = number.to_bytes(4, "little").ljust(one.greeting_size(), b"x")
-    (hello,) = one.hellos("other", text, number)
-    letter = other.open(hello)
+    (hello,) = one.encrypt_hellos("other", text, number)
+    letter = other.decrypt(hello)
     assert letter is not None
-    answered = one.open(letter.answer(b"welcome" * 20))
+    answered = one.decrypt(letter.reply(b"welcome" * 20))
     assert answered is not None
     letter.seal(0)
     answered.seal(0)
@@ -76,7 +76,7 @@ def made_up(guard: NoiseCrypto, number: int, *, knows_the_key: bool) -> None:
     envelope = start + check + bytes(PROOF_BYTES)
     try:
         if not guard.challenge(envelope, ("192.0.2.1", 9), number):
-            guard.open(envelope)
+            guard.decrypt(envelope)
     except RemoteError:
         return
     assert knows_the_key, "nobody can make up a hello"

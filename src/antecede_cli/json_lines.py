@@ -386,7 +386,7 @@ def when_on_disk(node: Node, action: Callable[[], None]) -> None:
     if node._keeper is None:
         action()
     else:
-        node._keeper.when_kept(action)
+        node._keeper.when_durable(action)
         node._plan_flush()
 
 

@@ -16,7 +16,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from antecede.core.errors import LocalError
-from antecede.eventlog.atomic_files import blaming, check_replaceable
+from antecede.eventlog.atomic_files import check_replaceable, os_errors_as_local
 from antecede_cli.console import progress_bar
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def check_writable(*folders: str | Path | None, names: Sequence[str] = ()) -> No
     for folder in folders:
         if folder is not None and is_local(folder):
             check_replaceable(Path(folder), names)
-            with blaming(Path(folder), "write"):
+            with os_errors_as_local(Path(folder), "write"):
                 Path(folder).mkdir(parents=True, exist_ok=True)
             if not os.access(folder, os.W_OK | os.X_OK):
                 raise LocalError(f"cannot write {folder}: {os.strerror(errno.EACCES)}")

@@ -62,8 +62,8 @@ HYBRID_MUTANTS = [
         "ack-at-arrival",
         "an early packet is acknowledged before it can be delivered",
         (
-            "            self._keep_early(peer, packet)\n",
-            "            self._keep_early(peer, packet)\n"
+            "            self._buffer_out_of_order(peer, packet)\n",
+            "            self._buffer_out_of_order(peer, packet)\n"
             "            outbox.transmit(peer.id, Ack(sequence))\n",
         ),
         caught_by="order loss search",

@@ -68,8 +68,8 @@ MUTANTS: dict[str, tuple[Change, ...]] = {
     "what an expelled one may have missed is not reported": (
         (
             "antecede/endpoint/endings.py",
-            "        whole = self._sending.withdraw(session, unconfirmed)\n",
-            "        whole = self._sending.withdraw(session, unconfirmed)[:0]\n",
+            "        whole = self._sending.withdraw_target(session, unconfirmed)\n",
+            "        whole = self._sending.withdraw_target(session, unconfirmed)[:0]\n",
         ),
     ),
 }

@@ -32,7 +32,7 @@ MUTANTS: dict[str, tuple[tuple[Change, ...], tuple[str, ...]]] = {
         (),
     ),
     "after a crash it is forgotten that somebody was left out": (
-        ((LOSSES, "            self._kept.given_up(name, [int(sequence)], left_out=True)\n",
+        ((LOSSES, "            self._kept.on_loss(name, [int(sequence)], left_out=True)\n",
           "            self._kept.has_anything = True\n"),),
         (),
     ),
@@ -58,7 +58,7 @@ MUTANTS: dict[str, tuple[tuple[Change, ...], tuple[str, ...]]] = {
     ),
     "the idle dead stay members": (
         ((DETECTOR, "        return self.silent_ns >= needed_ns",
-          "        return self.owes and self.silent_ns >= needed_ns"),),
+          "        return self.unacked_by and self.silent_ns >= needed_ns"),),
         ("idle dead",),
     ),
     "sleep counts as the silence of others": (

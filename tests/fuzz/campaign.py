@@ -26,7 +26,7 @@ from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.limits import Limits
 from antecede.events import PeerMet
 from antecede.runtime.security.noise_handshake import NoiseCrypto
-from antecede.wire.expulsions import ExpulsionRecord, write_stones
+from antecede.wire.expulsions import ExpulsionRecord, write_expulsion_records
 from antecede.wire.frames import (
     DATAGRAM,
     EXPULSIONS,
@@ -165,7 +165,7 @@ def written(packets: list[bytes], number: int, random: Random) -> bytes:
                 ExpulsionRecord(name, random.choice([1, 1, 2, 7]), BOB, "why") for name in names
             ]
             told = random.random() < 0.5
-            write_stones(writer, EXPULSIONS if told else EXPULSIONS_ACKED, stones, told)
+            write_expulsion_records(writer, EXPULSIONS if told else EXPULSIONS_ACKED, stones, told)
         elif how == 1:
             writer.append(random.randrange(0x80, 0x90))
             writer.write(random.randbytes(random.randrange(12)))

@@ -42,7 +42,7 @@ def known_processes(me: int, processes: object) -> Collection[int]:
     return frozenset([me, *checked_processes(me, processes)])
 
 
-def joined(process: int, known: Collection[int]) -> Collection[int]:
+def with_process(process: int, known: Collection[int]) -> Collection[int]:
     """The known processes and one more, or `LocalError` if it cannot join."""
     check_ids(process, process)
     if process in known:

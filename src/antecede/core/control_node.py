@@ -15,9 +15,9 @@ from antecede.core.checks import (
     PAYLOAD_LIMIT,
     checked_payload,
     checked_targets,
-    joined,
     known_processes,
     split_targets,
+    with_process,
 )
 from antecede.core.copies import UnackedCopies
 from antecede.core.effects import Deliver, Effect
@@ -76,7 +76,7 @@ class ControlNode(NodeProcess):
         message = Message(self._me, self._next_sequence, content)
         self._next_sequence += 1
         if self._fence.expelled:
-            remote = self._fence.spared(remote, message.sequence)
+            remote = self._fence.without_expelled(remote, message.sequence)
         effects: list[Effect] = []
         effects.extend(self._copies.send(message, remote, now_ns))
         if to_self:
@@ -86,7 +86,7 @@ class ControlNode(NodeProcess):
     def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:
         if self._fence.barring:
             outbox = EffectList()
-            if self._fence.bars(source, packet, outbox):
+            if self._fence.turn_away(source, packet, outbox):
                 return outbox.effects
         if source not in self._known or source == self._me:
             raise RemoteError(f"{packet.kind} from {source}, which is not one of the others")
@@ -95,13 +95,13 @@ class ControlNode(NodeProcess):
         if isinstance(packet, Ack):
             self._on_ack(source, packet.sequence, now_ns)
         elif isinstance(packet, YouAreExpelled):
-            self._fence.stop(source)
+            self._fence.stop_self(source)
         else:
             raise RemoteError(f"a {packet.kind} from {source} has no meaning here")
         return []
 
     def expire(self, now_ns: int) -> list[Effect]:
-        return [] if self._fence.stopped else [*self._copies.due(now_ns)]
+        return [] if self._fence.stopped else [*self._copies.take_due(now_ns)]
 
     def deadline_ns(self) -> int | None:
         wake_ns = self._copies.next_ns()
@@ -113,33 +113,33 @@ class ControlNode(NodeProcess):
     def buffered_bytes(self) -> int:
         return self._copies.bytes
 
-    def oldest(self) -> i64:
+    def oldest_unacked(self) -> i64:
         return self._copies.oldest(self._next_sequence)
 
-    def owes(self, target: int) -> int:
+    def unacked_by(self, target: int) -> int:
         return self._copies.owed_by(target)
 
     def oldest_owed(self, target: int) -> int:
         return self._copies.oldest_owed_by(target)
 
     def add_process(self, process: int) -> None:
-        self._known = joined(process, self._known)
+        self._known = with_process(process, self._known)
 
     def lost_into(self, target: int, first: i64, last: i64, outbox: Outbox) -> None:
         for packet in self._copies.lost(target, first, last):
             outbox.transmit(target, packet)
 
-    def forget_into(self, target: int, now_ns: i64, outbox: Outbox) -> list[int]:  # noqa: ARG002 - nothing waited for it here
+    def abandon_into(self, target: int, now_ns: i64, outbox: Outbox) -> list[int]:  # noqa: ARG002 - nothing waited for it here
         return self._copies.abandon(target, now_ns)
 
     def expel_into(self, process: int, now_ns: i64, outbox: Outbox) -> None:  # noqa: ARG002 - nobody else need know
-        self._fence.check_expelling(process)
+        self._fence.check_may_expel(process)
         if self._fence.add([process]):
-            delivered = self.expected(process)[0]
-            self._fence.wrote_off(process, delivered, self._copies.abandon(process, now_ns))
+            delivered = self.receive_position(process)[0]
+            self._fence.report_expelled(process, delivered, self._copies.abandon(process, now_ns))
 
     def reports(self) -> list[Report]:
         return self._fence.take_reports()
 
-    def _taking_part(self) -> tuple[int, Collection[int]]:
+    def _constructor_arguments(self) -> tuple[int, Collection[int]]:
         return int(self._me), self._known

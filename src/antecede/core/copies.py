@@ -105,10 +105,10 @@ class UnackedCopies:
         return given_up
 
     def next_ns(self) -> i64:
-        """When to ask for `due` again."""
+        """When to ask for `take_due` again."""
         return self._outstanding.next_ns()
 
-    def due(self, now_ns: i64) -> list[Transmit]:
+    def take_due(self, now_ns: i64) -> list[Transmit]:
         """What to transmit again now."""
         repeated: list[Transmit] = []
         for due in self._outstanding.due(now_ns):

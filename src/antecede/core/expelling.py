@@ -18,7 +18,7 @@ from antecede.core.fence import ExpelledSet, NoticedPeer
 from antecede.core.ledger import ChangeLog
 from antecede.core.packets import ExpulsionAck, ExpulsionNotice, YouAreExpelled
 from antecede.core.process import EffectList, NodeProcess, Outbox
-from antecede.core.records import split
+from antecede.core.records import split_records
 from antecede.core.reports import Report
 from antecede.core.retransmission import RetransmissionTimers
 from antecede.core.values import Packet
@@ -40,14 +40,14 @@ class ExpulsionProcess(NodeProcess):
     # What a protocol says of itself.
 
     @abstractmethod
-    def _everybody(self) -> Sequence[NoticedPeer]:
+    def _all_peers(self) -> Sequence[NoticedPeer]:
         """All that were met, the expelled among them."""
 
     def _keep_decision(self, process: i64, now_ns: i64) -> None:
         """We expel `process` ourselves: let that survive a crash, where anything does."""
 
     @abstractmethod
-    def _leave_behind(self, processes: list[int], now_ns: i64, outbox: Outbox) -> None:
+    def _drop_expelled(self, processes: list[int], now_ns: i64, outbox: Outbox) -> None:
         """Nothing is taken of these, and nothing of theirs is waited for any more."""
 
     @abstractmethod
@@ -59,7 +59,7 @@ class ExpulsionProcess(NodeProcess):
         """The packet in a notice that was heeded."""
 
     @abstractmethod
-    def _watch(self, process: i64) -> None:
+    def _rearm(self, process: i64) -> None:
         """Set the alarm of a peer by what is still waited for."""
 
     # The faces.
@@ -76,20 +76,20 @@ class ExpulsionProcess(NodeProcess):
         return outbox.effects
 
     def expel_into(self, process: int, now_ns: i64, outbox: Outbox) -> None:
-        self._fence.check_expelling(process)
+        self._fence.check_may_expel(process)
         self._keep_decision(process, now_ns)
         self._expel([process], None, now_ns, outbox)
 
     # Who is met.
 
-    def _meet(self, peer: NoticedPeer) -> None:
+    def _on_new_peer(self, peer: NoticedPeer) -> None:
         """A peer that is new to us must be told who is expelled."""
         expelled = self._fence.expelled
         if expelled and peer.id not in expelled:
-            peer.owe_notices(list(expelled))
+            peer.add_notices(list(expelled))
             self._met.append(peer)
 
-    def _greet_met(self, now_ns: i64, outbox: Outbox) -> None:
+    def _notify_new_peers(self, now_ns: i64, outbox: Outbox) -> None:
         """Tell those who were met in this step without whom we go on."""
         for peer in self._met:
             if peer.unnoted is not None:
@@ -102,7 +102,9 @@ class ExpulsionProcess(NodeProcess):
 
     # What is said of it.
 
-    def _on_news(self, peer: NoticedPeer, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
+    def _on_expulsion_packet(
+        self, peer: NoticedPeer, packet: Packet, now_ns: i64, outbox: Outbox
+    ) -> None:
         """The packets of expulsion; a message or permit in a notice comes after the notice."""
         if isinstance(packet, YouAreExpelled):
             self._stop(peer)
@@ -132,12 +134,12 @@ class ExpulsionProcess(NodeProcess):
 
     def _noted(self, peer: NoticedPeer, processes: list[int], now_ns: i64) -> None:
         if peer.unnoted is not None:
-            peer.noted(processes, now_ns)
-            self._watch(peer.id)
+            peer.on_notices_acked(processes, now_ns)
+            self._rearm(peer.id)
 
     def _stop(self, peer: NoticedPeer) -> None:
         """We are expelled ourselves: nothing leaves or is taken any more."""
-        self._fence.stop(peer.id)
+        self._fence.stop_self(peer.id)
         self._alarms = RetransmissionTimers(self._alarms.patience_ns)
 
     def _expel(
@@ -147,22 +149,22 @@ class ExpulsionProcess(NodeProcess):
         fresh = self._fence.add(processes)
         if not fresh:
             return
-        for peer in self._everybody():
+        for peer in self._all_peers():
             if peer is not told_by and peer.id not in self._fence.expelled:
                 if peer.unnoted is None:
                     peer.notices_since_ns = now_ns
-                peer.owe_notices(fresh)
+                peer.add_notices(fresh)
                 self._alarms.start(peer, now_ns)
-        self._leave_behind(fresh, now_ns, outbox)
-        for peer in self._everybody():
+        self._drop_expelled(fresh, now_ns, outbox)
+        for peer in self._all_peers():
             peer.transmit_notice(outbox)
 
     # What survives a crash.
 
     def changes(self) -> list[bytes]:
-        return split(self.changes_in_a_row()) or []
+        return split_records(self.changes_bytes()) or []
 
-    def changes_in_a_row(self) -> bytes:
+    def changes_bytes(self) -> bytes:
         return b"" if self._kept is None else self._kept.take()
 
     def changes_are_urgent(self) -> bool:

@@ -36,14 +36,14 @@ class NoticedPeer(RetransmissionTimer):
         self.unnoted: dict[int, bool] | None = None
         self.notices_since_ns: i64 = 0
 
-    def owe_notices(self, processes: list[int]) -> None:
+    def add_notices(self, processes: list[int]) -> None:
         """It must be told that these are expelled."""
         if self.unnoted is None:
             self.unnoted = {}
         for process in processes:
             self.unnoted[process] = True
 
-    def noted(self, processes: list[int], now_ns: i64) -> None:
+    def on_notices_acked(self, processes: list[int], now_ns: i64) -> None:
         """It has expelled these, and need not be told any more."""
         if self.unnoted is None:
             return
@@ -87,7 +87,7 @@ class ExpelledSet:
         if self.stopped:
             raise Fenced("this process has been expelled; open a new one to rejoin")
 
-    def check_expelling(self, process: int) -> None:
+    def check_may_expel(self, process: int) -> None:
         """`LocalError` unless we may decide to go on without `process`."""
         self.check_running()
         check_ids(process, process)
@@ -107,7 +107,7 @@ class ExpelledSet:
         except LocalError as error:
             raise RemoteError(f"a notice of {source}: {error}") from error
 
-    def bars(self, source: i64, packet: Packet, outbox: Outbox) -> bool:
+    def turn_away(self, source: i64, packet: Packet, outbox: Outbox) -> bool:
         """Whether an arrival is none: we are stopped, or its source is expelled and told so."""
         if self.stopped:
             return True
@@ -126,7 +126,7 @@ class ExpelledSet:
         self.barring = self.barring or bool(fresh)
         return fresh
 
-    def stop(self, by: i64) -> None:
+    def stop_self(self, by: i64) -> None:
         """We are expelled ourselves, as `by` has told us."""
         self.stopped = True
         self.barring = True
@@ -134,13 +134,13 @@ class ExpelledSet:
 
     # What the application is told.
 
-    def wrote_off(self, process: i64, delivered: i64, unconfirmed: list[int]) -> None:
+    def report_expelled(self, process: i64, delivered: i64, unconfirmed: list[int]) -> None:
         """`process` is out; what it has delivered of these messages of ours nobody knows."""
         self._reports.append(Expelled(process, delivered))
         for sequence in unconfirmed:
             self._reports.append(DeliveryUnknown(sequence, process))
 
-    def spared(self, targets: list[int], sequence: i64) -> list[int]:
+    def without_expelled(self, targets: list[int], sequence: i64) -> list[int]:
         """Those of our message's targets that it may go to; of the others it is reported."""
         for target in targets:
             if target in self.expelled:

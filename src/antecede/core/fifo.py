@@ -63,5 +63,5 @@ class FifoProcess(ControlNode):
     def _on_ack(self, source: i64, sequence: i64, now_ns: i64) -> None:
         self._copies.acked_up_to(source, sequence, now_ns)
 
-    def expected(self, source: int) -> tuple[int, int]:
+    def receive_position(self, source: int) -> tuple[int, int]:
         return int(self._received.last_delivered(source)), self._received.waiting(source)

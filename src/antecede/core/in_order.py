@@ -40,7 +40,7 @@ class FifoReceiver:
     def is_duplicate(self, source: i64, packet: DataPacket) -> bool:
         """Whether it has been delivered already (line 45); `RemoteError` if it cannot exist."""
         delivered = self.last_delivered(source)
-        check_chain(source, packet, delivered)
+        check_predecessor(source, packet, delivered)
         return packet.carried.sequence <= delivered
 
     def take(self, source: i64, packet: DataPacket) -> list[DataPacket]:
@@ -73,7 +73,7 @@ class FifoReceiver:
         return shown(self._last_delivered), shown(self._early)
 
 
-def check_chain(source: i64, packet: DataPacket, delivered: i64) -> None:
+def check_predecessor(source: i64, packet: DataPacket, delivered: i64) -> None:
     """`RemoteError` if no correct `source` numbers its messages like this."""
     sequence = packet.carried.sequence
     if packet.carried.sender != source:

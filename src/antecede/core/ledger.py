@@ -26,18 +26,18 @@ class ChangeLog:
         """Whether it must be on disk before anything shows. If not, all that it says is that
         something is over: who has lost that goes through the end once more."""
 
-    def put(self, written: bytes) -> None:
+    def put_urgent(self, written: bytes) -> None:
         """A record that was made before."""
         write_i32_le(self._writer, i32(len(written)))
         self._writer.write(written)
         self.urgent = True
 
-    def put_end(self, written: bytes) -> None:
+    def put_deferrable(self, written: bytes) -> None:
         """The same, if it says that something is over."""
         write_i32_le(self._writer, i32(len(written)))
         self._writer.write(written)
 
-    def three(self, kind: i64, first: i64, second: i64, third: i64) -> None:
+    def put_three(self, kind: i64, first: i64, second: i64, third: i64) -> None:
         """A record of three numbers."""
         writer = self._writer
         start = len(writer)
@@ -48,7 +48,7 @@ class ChangeLog:
         end_record(writer, start)
         self.urgent = True
 
-    def four(
+    def put_four(
         self,
         kind: i64,
         first: i64,

@@ -23,7 +23,7 @@ from antecede.core.control_node import ControlNode
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.errors import RemoteError
 from antecede.core.hybrid.node import RECEIVE_LIMIT, SEND_LIMIT
-from antecede.core.in_order import check_chain
+from antecede.core.in_order import check_predecessor
 from antecede.core.packets import Ack, DataPacket
 from antecede.core.retransmission import PATIENCE_NS
 
@@ -83,7 +83,7 @@ class NoneProcess(ControlNode):
         seen = self._received.get(source)
         if seen is None:
             seen = SeenIds()
-        check_chain(source, packet, seen.floor)
+        check_predecessor(source, packet, seen.floor)
         known = seen.above.get(packet.previous, 0)
         if known not in (0, sequence):
             raise RemoteError(f"both {known} and {sequence} claim to follow {packet.previous}")
@@ -99,6 +99,6 @@ class NoneProcess(ControlNode):
     def _on_ack(self, source: i64, sequence: i64, now_ns: i64) -> None:
         self._copies.acked(source, sequence, now_ns)
 
-    def expected(self, source: int) -> tuple[int, int]:
+    def receive_position(self, source: int) -> tuple[int, int]:
         seen = self._received.get(source)
         return (0, 0) if seen is None else (int(seen.floor), 0)

@@ -132,9 +132,9 @@ class Outstanding:
     def due(self, now_ns: i64) -> list[Due]:
         """What to try again now; each of these peers then gets more patience."""
         rung: list[Due] = []
-        for alarm in self._alarms.ringing(now_ns):
+        for alarm in self._alarms.expired(now_ns):
             rung.append(Due(alarm.owner, self._queues[alarm.owner].oldest(BATCH)))
-            self._alarms.again(alarm, now_ns)
+            self._alarms.restart_with_backoff(alarm, now_ns)
         return rung
 
     def _after_answer(self, queue: OutstandingIds, now_ns: i64) -> None:

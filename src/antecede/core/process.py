@@ -24,7 +24,7 @@ from mypy_extensions import i64, mypyc_attr
 from antecede.core.cloning import give_state, shown
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.errors import LocalError
-from antecede.core.records import joined
+from antecede.core.records import join_records
 from antecede.core.reports import Report
 from antecede.core.values import Message, Packet
 
@@ -65,7 +65,7 @@ class EffectList(Outbox):
         self.effects.append(Deliver(message))
 
 
-def replay(effects: list[Effect], outbox: Outbox) -> None:
+def perform_effects(effects: list[Effect], outbox: Outbox) -> None:
     """Perform a list of effects on an outbox."""
     for effect in effects:
         if isinstance(effect, Transmit):
@@ -107,11 +107,11 @@ class CausalProcess(metaclass=ABCMeta):
         names = type(self).OPTIONS
         if names is None:
             raise LocalError(f"{type(self).__name__} has neither `anew` nor a `clone`")
-        me, processes = self._taking_part()
+        me, processes = self._constructor_arguments()
         create = cast(Callable[..., Self], type(self))
         return create(me, processes, **{name: getattr(self, f"_{name}") for name in names})
 
-    def _taking_part(self) -> tuple[int, Collection[int]]:
+    def _constructor_arguments(self) -> tuple[int, Collection[int]]:
         """Who we are, and all who take part."""
         return 0, ()
 
@@ -129,15 +129,15 @@ class CausalProcess(metaclass=ABCMeta):
 
     def submit_into(self, targets: list[int], payload: bytes, now_ns: i64, outbox: Outbox) -> None:
         """Like `submit`, into an outbox."""
-        replay(self.submit(targets, payload, now_ns), outbox)
+        perform_effects(self.submit(targets, payload, now_ns), outbox)
 
     def arrive_into(self, source: i64, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
         """Like `arrive`, into an outbox."""
-        replay(self.arrive(source, packet, now_ns), outbox)
+        perform_effects(self.arrive(source, packet, now_ns), outbox)
 
     def expire_into(self, now_ns: i64, outbox: Outbox) -> None:
         """Like `expire`, into an outbox."""
-        replay(self.expire(now_ns), outbox)
+        perform_effects(self.expire(now_ns), outbox)
 
     def wake_ns(self) -> i64:
         """Like `deadline_ns`, with `NEVER_NS` for None."""
@@ -210,14 +210,14 @@ class NodeProcess(CausalProcess):
         """Make a further process known; nothing has been exchanged with it."""
 
     @abstractmethod
-    def forget_into(self, target: int, now_ns: i64, outbox: Outbox) -> list[int]:
+    def abandon_into(self, target: int, now_ns: i64, outbox: Outbox) -> list[int]:
         """`target` is gone for ever; which of our messages it may never have delivered.
 
         Nothing to it is waited for any more, which may permit others to go on: safe only if it
         delivers nothing more. Permits that it owes us stay missing.
         """
 
-    def meet_into(self, process: int, now_ns: i64, outbox: Outbox) -> None:
+    def on_met_into(self, process: int, now_ns: i64, outbox: Outbox) -> None:
         """`process` is there: it will hear of expulsions, those before now included."""
 
     def can_expel(self) -> bool:
@@ -235,11 +235,11 @@ class NodeProcess(CausalProcess):
     # What is held.
 
     @abstractmethod
-    def oldest(self) -> i64:
+    def oldest_unacked(self) -> i64:
         """The id of our oldest message that is not acknowledged by all, or of the next one."""
 
     @abstractmethod
-    def owes(self, target: int) -> int:
+    def unacked_by(self, target: int) -> int:
         """How many of our messages `target` has not acknowledged."""
 
     def oldest_owed(self, target: int) -> int:  # noqa: ARG002 - a process need not know
@@ -272,7 +272,7 @@ class NodeProcess(CausalProcess):
         """Whether permits of `process` are missing: nothing submitted later leaves before."""
         return False
 
-    def expected(self, source: int) -> tuple[int, int]:  # noqa: ARG002 - nothing waits by default
+    def receive_position(self, source: int) -> tuple[int, int]:  # noqa: ARG002 - nothing waits by default
         """The last id delivered from `source`, and how many wait there for a gap to close."""
         return 0, 0
 
@@ -324,9 +324,9 @@ class NodeProcess(CausalProcess):
         """Records to be on disk before the packets and deliveries of the last steps leave."""
         return []
 
-    def changes_in_a_row(self) -> bytes:
+    def changes_bytes(self) -> bytes:
         """The same as `changes`, each behind its length in four bytes."""
-        return joined(self.changes())
+        return join_records(self.changes())
 
     def changes_are_urgent(self) -> bool:
         """Whether one of them may not wait: if not, they only say that something is over."""

@@ -13,7 +13,7 @@ from mypy_extensions import i32, i64, u8
 from antecede.core.errors import LocalError
 
 
-def record(kind: i64, numbers: Sequence[int], rest: bytes = b"") -> bytes:
+def encode_record(kind: i64, numbers: Sequence[int], rest: bytes = b"") -> bytes:
     """One record."""
     writer = BytesWriter()
     writer.append(u8(kind))
@@ -31,7 +31,7 @@ def append_number(writer: BytesWriter, number: i64) -> None:
     writer.append(u8(number))
 
 
-def joined(records: Sequence[bytes]) -> bytes:
+def join_records(records: Sequence[bytes]) -> bytes:
     """Records in a row, each behind its length in four bytes."""
     writer = BytesWriter()
     for written in records:
@@ -40,8 +40,8 @@ def joined(records: Sequence[bytes]) -> bytes:
     return writer.getvalue()
 
 
-def split(body: bytes) -> list[bytes] | None:
-    """What `joined` joined, or None if the lengths make no sense."""
+def split_records(body: bytes) -> list[bytes] | None:
+    """What `join_records` joined, or None if the lengths make no sense."""
     records: list[bytes] = []
     at: i64 = 0
     while at < len(body):

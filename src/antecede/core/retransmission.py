@@ -68,11 +68,13 @@ class RetransmissionTimers:
             self._queue(alarm, alarm.since_ns + self.patience_ns)
 
     def next_ns(self) -> i64:
-        """When `ringing` may have something: never too late, sometimes too early."""
+        """When `expired` may have something: never too late, sometimes too early."""
         return self._soonest_ns
 
-    def ringing(self, now_ns: i64) -> list[RetransmissionTimer]:
-        """The alarms that are due, by owner; each needs `again` to ring once more."""
+    def expired(self, now_ns: i64) -> list[RetransmissionTimer]:
+        """The alarms that are due, by owner; each needs `restart_with_backoff` to ring once
+        more.
+        """
         due: list[RetransmissionTimer] = []
         while self._heap and self._heap[0][0] <= now_ns:
             alarm = heappop(self._heap)[2]
@@ -88,10 +90,10 @@ class RetransmissionTimers:
                 due_ns = now_ns + self.patience_ns
             self._queue(alarm, due_ns)
         self._soonest_ns = self._heap[0][0] if self._heap else NEVER_NS
-        due.sort(key=owner_of)
+        due.sort(key=timer_owner)
         return due
 
-    def again(self, alarm: RetransmissionTimer, now_ns: i64) -> None:
+    def restart_with_backoff(self, alarm: RetransmissionTimer, now_ns: i64) -> None:
         """After ringing: wait once more, for longer."""
         if alarm.doublings < DOUBLINGS_MAX:
             alarm.doublings += 1
@@ -108,6 +110,6 @@ class RetransmissionTimers:
         return alarm.since_ns + (self.patience_ns << alarm.doublings)
 
 
-def owner_of(alarm: RetransmissionTimer) -> int:
+def timer_owner(alarm: RetransmissionTimer) -> int:
     """Whose alarm it is: alarms ring in this order, wherever their places in the queue were."""
     return alarm.owner

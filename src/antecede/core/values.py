@@ -64,23 +64,23 @@ class Value:
         return self.fields() == other.fields()
 
     def __hash__(self) -> int:
-        return hash(tuple([hashed(field) for field in self.fields()]))
+        return hash(tuple([hashable(field) for field in self.fields()]))
 
     def __repr__(self) -> str:
         fields = self.fields()
         if fields == (id(self),):
             return f"<{type(self).__name__} at {id(self):#x}>"
-        return f"{type(self).__name__}({', '.join([in_order(field) for field in fields])})"
+        return f"{type(self).__name__}({', '.join([canonical_text(field) for field in fields])})"
 
 
-def hashed(field: object) -> object:
+def hashable(field: object) -> object:
     """Something of a field that can be hashed: equal fields, equal somethings."""
     if isinstance(field, list):
         return tuple(field)
     return len(field) if isinstance(field, dict) else field
 
 
-def in_order(field: object) -> str:
+def canonical_text(field: object) -> str:
     """A field in words: equal fields, equal words, so mappings are in the order of their keys."""
     if isinstance(field, dict):
         return repr({key: field[key] for key in sorted(field)})

@@ -27,7 +27,7 @@ from pathlib import Path
 from time import monotonic_ns
 from typing import Final, Literal, TypeAlias
 
-from antecede.core.records import joined
+from antecede.core.records import join_records
 from antecede.durability.disk import Disk
 from antecede.durability.errors import (
     JournalCorrupt,
@@ -107,8 +107,8 @@ class Journal:
     def open(self) -> list[bytes] | None:
         """Take the journal, and answer with everything in it; None if there is nothing yet.
 
-        A torn tail is cut off (`torn_bytes` says how much). After None, `begin_anew` must be called
-        before the first commit.
+        A torn tail is cut off (`torn_bytes` says how much). After None, `rotate_file` must be
+        called before the first commit.
         """
         with named_errors(self._disk.folder):
             self._disk.lock()
@@ -144,7 +144,7 @@ class Journal:
         """Bytes on disk."""
         return self._size
 
-    def outgrown(self) -> bool:
+    def needs_rotation(self) -> bool:
         """Whether beginning anew would pay."""
         least = min(self._growth_min, self._limit // 4)
         most = (self._snapshot_size + self._limit) // 2
@@ -154,7 +154,7 @@ class Journal:
         """Whether beginning anew would make room."""
         return self._size > 2 * self._snapshot_size
 
-    def is_short_of_room(self) -> str:
+    def shortage(self) -> str:
         """Why nothing new should be begun; empty if there is room. Asks the file system."""
         reserve = min(RESERVE, self._limit // RESERVE_SHARE)
         if self._size + reserve > self._limit:
@@ -175,14 +175,14 @@ class Journal:
 
     def commit(self, records: Sequence[bytes]) -> None:
         """Make these records durable, all or none; `JournalFull` if there is no room for them."""
-        self.commit_body(joined(records))
+        self.commit_body(join_records(records))
 
     def commit_body(self, body: bytes) -> None:
         """The same, of records that are joined already."""
         self._put_block(body, synced=self._durable == "sync")
 
     def append_body(self, body: bytes) -> int:
-        """As `commit_body`, but durable only when `was_synced` has been told that it is.
+        """As `commit_body`, but durable only when `on_synced` has been told that it is.
 
         Answers with the descriptor to be synced. Nothing may be written before that is done.
         """
@@ -196,7 +196,7 @@ class Journal:
         self._sync(self._descriptor)
         self.write_ns += monotonic_ns() - begun_ns
 
-    def was_synced(self, error: int) -> None:
+    def on_synced(self, error: int) -> None:
         """What was appended is durable; or is not, for this reason, and that is final."""
         self.write_ns += monotonic_ns() - self._appended_ns
         if error != 0:
@@ -215,7 +215,7 @@ class Journal:
         return self._descriptor
 
     def prepare(self) -> bool:
-        """Open the file that `begin_anew` will need; False if that is not possible just now.
+        """Open the file that `rotate_file` will need; False if that is not possible just now.
 
         Then the present file goes on growing, and asking again is worth while after a second.
         """
@@ -238,7 +238,7 @@ class Journal:
         self._prepare_at_ns = 0
         return True
 
-    def begin_anew(self, snapshot: Sequence[bytes]) -> None:
+    def rotate_file(self, snapshot: Sequence[bytes]) -> None:
         """From now on the journal holds this, and what is committed after it."""
         self._check()
         content = file_header() + encode_block(0, snapshot)
@@ -437,12 +437,12 @@ def repair(folder: Path) -> str:
     with named_errors(folder):
         disk.lock()
         try:
-            return mend(disk, check(folder))
+            return repair_locked(disk, check(folder))
         finally:
             disk.unlock()
 
 
-def mend(disk: Disk, found: JournalReport) -> str:
+def repair_locked(disk: Disk, found: JournalReport) -> str:
     """Do what `repair` says; the journal is locked."""
     if found.corrupt is not None:
         for number in file_numbers(disk.names()):

@@ -17,7 +17,7 @@ from struct import Struct
 from typing import Final
 from zlib import crc32
 
-from antecede.core.records import joined, split
+from antecede.core.records import join_records, split_records
 from antecede.durability.errors import JournalCorrupt
 
 MAGIC: Final = b"ANTEJRNL"
@@ -37,7 +37,7 @@ def file_header() -> bytes:
 
 def encode_block(number: int, records: Sequence[bytes]) -> bytes:
     """A group of records, as one block."""
-    return encode_body(number, joined(records))
+    return encode_body(number, join_records(records))
 
 
 def encode_body(number: int, body: bytes) -> bytes:
@@ -124,7 +124,7 @@ def block_at(data: bytes, at: int, number: int | None) -> LogBlock | None:
     body = data[body_at : body_at + length]
     if checksum(found, body) != check or (number is not None and found != number):
         return None
-    records = split(body)
+    records = split_records(body)
     return None if records is None else LogBlock(found, at, body_at + length, records)
 
 

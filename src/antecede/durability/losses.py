@@ -28,14 +28,14 @@ class LossReporter:
             report = Undeliverable(name=name, sequences=numbers, reason=reason, why=why)
             self._reports.append(report)
             if self._kept is not None:
-                self._kept.given_up(name, sequences)
+                self._kept.on_loss(name, sequences)
 
     def leave_out(self, name: str, sequence: i64) -> None:
         """This message was not submitted to a target that is away: certainly not delivered."""
         report = Undeliverable(name=name, sequences=(int(sequence),), why=LEFT_OUT)
         self._reports.append(report)
         if self._kept is not None:
-            self._kept.given_up(name, [int(sequence)], left_out=True)
+            self._kept.on_loss(name, [int(sequence)], left_out=True)
 
     def tell_too_large(self, session: Session, sequences: list[int]) -> None:
         """These are larger than a peer takes, as is known since it was met."""
@@ -50,10 +50,10 @@ class LossReporter:
         if sequences:
             self._reports.append(Undeliverable(name=session.name, sequences=tuple(sequences)))
         if self._kept is not None:
-            self._kept.given_up(session.name, sequences, session.id, unreceived)
+            self._kept.on_loss(session.name, sequences, session.id, unreceived)
 
 
-def untold_reports(kept: DurableNodeState) -> list[Report]:
+def unreported_events(kept: DurableNodeState) -> list[Report]:
     """What a process that crashed may not have told."""
     reports: list[Report] = []
     for loss in kept.untold.losses.values():

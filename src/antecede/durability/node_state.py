@@ -16,7 +16,7 @@ from mypy_extensions import i64
 
 from antecede.core.errors import LocalError
 from antecede.core.ledger import ChangeLog
-from antecede.core.records import RecordReader, record
+from antecede.core.records import RecordReader, encode_record
 from antecede.durability.record_kinds import (  # fmt: skip
     CONFIRMED,
     COUNTS,
@@ -167,21 +167,21 @@ class DurableNodeState:
 
     # What happens.
 
-    def met(self, local_id: i64, name: str, incarnation: i64, process: i64, marks: i64) -> None:
+    def on_peer(self, local_id: i64, name: str, incarnation: i64, process: i64, marks: i64) -> None:
         """A peer has this id in the core, and is this incarnation if it was met."""
         self._put_peer(PeerRecord(local_id, name, incarnation, process, marks))
-        self._ledger.put(peer_record(self._peers[local_id]))
+        self._ledger.put_urgent(peer_record(self._peers[local_id]))
 
     def renumbered(self, incarnation: i64) -> None:
         """This life, in which nothing was exchanged, has another number."""
         self.incarnation = incarnation
-        self._ledger.put(life_record(self.name, self.order, incarnation))
+        self._ledger.put_urgent(life_record(self.name, self.order, incarnation))
 
-    def over(self, local_id: i64) -> None:
+    def on_peer_over(self, local_id: i64) -> None:
         """That incarnation of a peer delivers nothing more."""
         if local_id in self._peers:
             self._peers[local_id].over = True
-            self._ledger.put(record(OVER, [local_id]))
+            self._ledger.put_urgent(encode_record(OVER, [local_id]))
 
     def not_met_since(self, peer: PeerRecord, sent: i64) -> i64:
         """This life goes on, with ids up to `sent` for a peer: which of them may have left for it.
@@ -194,53 +194,53 @@ class DurableNodeState:
             peer.sent_before = sent
         return peer.sent_before
 
-    def forgotten(self, local_id: i64) -> None:
+    def on_peer_removed(self, local_id: i64) -> None:
         """That is no peer any more."""
         self._forget(local_id)
-        self._ledger.put(record(FORGOTTEN, [local_id]))
+        self._ledger.put_urgent(encode_record(FORGOTTEN, [local_id]))
 
-    def expelled(self, local_id: i64, stone: ExpulsionRecord) -> None:
+    def on_expelled(self, local_id: i64, stone: ExpulsionRecord) -> None:
         """An incarnation is expelled."""
         self._put_stone(local_id, stone)
-        self._ledger.put(stone_record(local_id, stone))
+        self._ledger.put_urgent(expulsion_record_bytes(local_id, stone))
 
-    def part(self, sequence: i64) -> None:
+    def on_fragment_sent(self, sequence: i64) -> None:
         """A message of ours is part, and not the last, of a payload."""
         self.parts[sequence] = True
-        self._ledger.put(record(FRAGMENT_SENT, [sequence]))
+        self._ledger.put_urgent(encode_record(FRAGMENT_SENT, [sequence]))
 
-    def whole(self, sequence: i64, targets: list[int], size: i64) -> None:
+    def on_large_payload(self, sequence: i64, targets: list[int], size: i64) -> None:
         """The last part of a payload of this size will be that message."""
         self.wholes[sequence] = (list(targets), int(size))
-        self._ledger.put(record(LARGE_PAYLOAD, [sequence, size, *targets]))
+        self._ledger.put_urgent(encode_record(LARGE_PAYLOAD, [sequence, size, *targets]))
 
-    def numbered(self, first: i64, last: i64, number: i64) -> None:
+    def on_numbered(self, first: i64, last: i64, number: i64) -> None:
         """The messages with these ids are one payload, and have one number."""
         self.numbers[first] = (int(last), int(number))
-        self._ledger.put(record(NUMBERED, [first, last, number]))
+        self._ledger.put_urgent(encode_record(NUMBERED, [first, last, number]))
 
-    def unfinished(self, large: UnfinishedPayload) -> None:
+    def on_payload_unfinished(self, large: UnfinishedPayload) -> None:
         """The rest of a payload waits for room."""
         self._large = large
-        self._ledger.put(large_record(large))
+        self._ledger.put_urgent(large_record(large))
 
-    def withdrawn(self, last: i64) -> None:
+    def on_payload_withdrawn(self, last: i64) -> None:
         """Nobody is left for whom the rest of the newest payload would be, after this id."""
         for first in list(self.numbers)[-1:]:
-            self.numbered(first, last, self.numbers[first][1])
+            self.on_numbered(first, last, self.numbers[first][1])
         if self._large is not None:
             self._large = None
-            self._ledger.put(record(LARGE_GONE, []))
+            self._ledger.put_urgent(encode_record(LARGE_GONE, []))
 
-    def piece(self, sender: i64, payload: bytes) -> None:
+    def on_fragment_received(self, sender: i64, payload: bytes) -> None:
         """Part of a payload was delivered, and more follows."""
         append_part(self._pieces.setdefault(int(sender), []), payload)
-        self._ledger.put(record(FRAGMENT_RECEIVED, [sender], payload))
+        self._ledger.put_urgent(encode_record(FRAGMENT_RECEIVED, [sender], payload))
 
-    def dropped(self, sender: i64) -> None:
+    def on_payload_dropped(self, sender: i64) -> None:
         """A payload turned out too large, and is not delivered."""
         self._pieces.pop(sender, None)
-        self._ledger.put(record(DROPPED, [sender]))
+        self._ledger.put_urgent(encode_record(DROPPED, [sender]))
 
     def deliver(
         self,
@@ -256,12 +256,12 @@ class DurableNodeState:
             self._pieces.pop(sender, None)
         return self.handling.deliver(sender, name, written_name, sequence, last, whole)
 
-    def end(self, why: str) -> None:
+    def on_life_ended(self, why: str) -> None:
         """This life is over: the next one that opens the journal begins a new one."""
         self.ended = why
-        self._ledger.put(record(ENDED, [], why.encode()))
+        self._ledger.put_urgent(encode_record(ENDED, [], why.encode()))
 
-    def given_up(
+    def on_loss(
         self,
         name: str,
         sequences: list[int],
@@ -271,12 +271,12 @@ class DurableNodeState:
     ) -> None:
         """Messages to a peer are given up, perhaps because an incarnation is expelled."""
         loss = self.untold.add(name, sequences, expelled, unreceived, left_out)
-        self._ledger.put(loss_record(loss))
+        self._ledger.put_urgent(loss_record(loss))
 
-    def told(self, numbers: list[int]) -> None:
+    def on_losses_reported(self, numbers: list[int]) -> None:
         """The application knows what was given up under these numbers."""
-        self.untold.strike_out(numbers)
-        self._ledger.put_end(record(LOSSES_REPORTED, numbers))
+        self.untold.remove(numbers)
+        self._ledger.put_deferrable(encode_record(LOSSES_REPORTED, numbers))
         self.handling.has_changed()
 
     def peers(self) -> list[PeerRecord]:
@@ -305,11 +305,13 @@ class DurableNodeState:
 
     def note_changes(self, sent: i64) -> None:
         """Write down what is not yet, if our messages have ids up to `sent` by now."""
-        self.handling.is_taken()
+        self.handling.mark_taken()
         self.sent = sent
         if sent != self._sent_written:
             self._sent_written = sent
-            self._ledger.put(record(COUNTS, [self.last_id, sent, self.handling.delivered]))
+            self._ledger.put_urgent(
+                encode_record(COUNTS, [self.last_id, sent, self.handling.delivered])
+            )
 
     def are_urgent(self) -> bool:
         """Whether the changes must be on disk before anything shows."""
@@ -327,30 +329,32 @@ class DurableNodeState:
         self.wholes = {last: whole for last, whole in self.wholes.items() if last >= oldest}
         self._forget_numbers(oldest)
         records = [life_record(self.name, self.order, self.incarnation)]
-        records.append(record(COUNTS, [self.last_id, sent, self.handling.delivered]))
+        records.append(encode_record(COUNTS, [self.last_id, sent, self.handling.delivered]))
         for peer in [*self._formers.values(), *self._peers.values()]:
             records.append(peer_record(peer))
             if peer.over:
-                records.append(record(OVER, [peer.id]))
+                records.append(encode_record(OVER, [peer.id]))
             if peer.sent_before != MET_SINCE:
-                records.append(record(SENT_BEFORE, [peer.id, peer.sent_before]))
-        records += [stone_record(process, stone) for process, stone in self.stones.items()]
-        records += [record(FRAGMENT_SENT, [part]) for part in self.parts]
+                records.append(encode_record(SENT_BEFORE, [peer.id, peer.sent_before]))
+        records += [
+            expulsion_record_bytes(process, stone) for process, stone in self.stones.items()
+        ]
+        records += [encode_record(FRAGMENT_SENT, [part]) for part in self.parts]
         for last, (targets, size) in self.wholes.items():
-            records.append(record(LARGE_PAYLOAD, [last, size, *targets]))
+            records.append(encode_record(LARGE_PAYLOAD, [last, size, *targets]))
         for first, (last, number) in self.numbers.items():
-            records.append(record(NUMBERED, [first, last, number]))
+            records.append(encode_record(NUMBERED, [first, last, number]))
         large = self.large()
         if large is not None:
             records.append(large_record(large))
         # Pieces belong to the payload that comes after them, so these first.
         records += self.handling.snapshot()
         for sender, pieces in self._pieces.items():
-            records += [record(FRAGMENT_RECEIVED, [sender], piece) for piece in pieces]
+            records += [encode_record(FRAGMENT_RECEIVED, [sender], piece) for piece in pieces]
         records += [loss_record(loss) for loss in self.untold.losses.values()]
         return records
 
-    def begin_anew(self, incarnation: i64) -> None:
+    def new_life(self, incarnation: i64) -> None:
         """A new life: of the former one only what the application needs is left."""
         self.untold.begin_life(self.incarnation)
         self.incarnation = incarnation
@@ -422,7 +426,7 @@ class DurableNodeState:
         """One of our own records happens again."""
         kind = reader.kind
         if kind in (INBOUND, CONFIRMED, PUT, REMOVED):
-            self.handling.take(reader, self._pieces)
+            self.handling.replay(reader, self._pieces)
         elif kind == COUNTS:
             self.last_id = max(int(self.last_id), reader.number())
             self.sent = reader.number()
@@ -440,7 +444,7 @@ class DurableNodeState:
         elif kind in (LOSS, LEFT_OUT):
             self.untold.put(read_loss(reader))
         elif kind == LOSSES_REPORTED:
-            self.untold.strike_out(reader.numbers())
+            self.untold.remove(reader.numbers())
         else:
             raise LocalError(f"a record of kind {kind}, which this version does not know")
 
@@ -487,24 +491,24 @@ class DurableNodeState:
 def life_record(name: str, order: str, incarnation: i64) -> bytes:
     """Who this node is."""
     written = name.encode()
-    return record(LIFE, [incarnation, len(written)], written + order.encode())
+    return encode_record(LIFE, [incarnation, len(written)], written + order.encode())
 
 
 def peer_record(peer: PeerRecord) -> bytes:
     """Who a peer is."""
     numbers = [int(peer.id), int(peer.incarnation), int(peer.process), int(peer.marks)]
-    return record(PEER, numbers, peer.name.encode())
+    return encode_record(PEER, numbers, peer.name.encode())
 
 
-def stone_record(local_id: i64, stone: ExpulsionRecord) -> bytes:
+def expulsion_record_bytes(local_id: i64, stone: ExpulsionRecord) -> bytes:
     """Who is expelled."""
     name, by = stone.name.encode(), stone.by.encode()
     numbers = [int(local_id), int(stone.incarnation), len(name), len(by)]
-    return record(EXPULSION, numbers, name + by + stone.reason.encode())
+    return encode_record(EXPULSION, numbers, name + by + stone.reason.encode())
 
 
 def read_stone(reader: RecordReader) -> ExpulsionRecord:
-    """What `stone_record` wrote, after the id."""
+    """What `expulsion_record_bytes` wrote, after the id."""
     incarnation, name_size, by_size = reader.number(), reader.number(), reader.number()
     text = reader.rest()
     name, by = text[:name_size], text[name_size : name_size + by_size]
@@ -515,7 +519,7 @@ def read_stone(reader: RecordReader) -> ExpulsionRecord:
 def large_record(large: UnfinishedPayload) -> bytes:
     """A payload that waits for room."""
     numbers = [int(large.first), int(large.last), int(large.part_size), len(large.targets)]
-    return record(UNFINISHED_PAYLOAD, numbers + large.targets, large.rest)
+    return encode_record(UNFINISHED_PAYLOAD, numbers + large.targets, large.rest)
 
 
 def read_large(reader: RecordReader) -> UnfinishedPayload:

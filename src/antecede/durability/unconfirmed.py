@@ -11,7 +11,7 @@ from typing import Final, final
 from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.ledger import ChangeLog
-from antecede.core.records import RecordReader, record
+from antecede.core.records import RecordReader, encode_record
 from antecede.durability.record_kinds import CONFIRMED, INBOUND, PUT, REMOVED
 
 
@@ -132,14 +132,14 @@ class UnconfirmedDeliveries:
         """A payload was delivered, of which `last` came last."""
         self.delivered += 1
         number = self.delivered
-        self._ledger.four(
+        self._ledger.put_four(
             INBOUND, number, sender_id, sequence, len(written_sender), written_sender, last
         )
         message = InboundMessage(sender, sequence, whole, number, self, False, sender_id)
         self._pending[number] = message
         return message
 
-    def hand_over(
+    def call_handler(
         self,
         messages: list[InboundMessage],
         handler: Callable[[InboundMessage], object],
@@ -251,11 +251,13 @@ class UnconfirmedDeliveries:
     def write_confirmed(self) -> None:
         """What is confirmed so far is part of what is written next."""
         if self._confirmed_from > 0:
-            self._ledger.put_end(record(CONFIRMED, [self._confirmed_from, self._confirmed_to]))
+            self._ledger.put_deferrable(
+                encode_record(CONFIRMED, [self._confirmed_from, self._confirmed_to])
+            )
         self._confirmed_from = 0
         self._confirmed_to = -1
 
-    def is_taken(self) -> None:
+    def mark_taken(self) -> None:
         """What has changed is being written: say so again when more has."""
         self.write_confirmed()
         self._quiet = True
@@ -265,7 +267,7 @@ class UnconfirmedDeliveries:
         records = [inbound_record(message) for message in self._pending.values()]
         return records + [value_record(key, value) for key, value in self.values.items()]
 
-    def take(self, reader: RecordReader, pieces: dict[int, list[bytes]]) -> None:
+    def replay(self, reader: RecordReader, pieces: dict[int, list[bytes]]) -> None:
         """One of our own records happens again; `pieces`, by sender, came before payloads."""
         kind = reader.kind
         if kind == INBOUND:
@@ -287,10 +289,10 @@ class UnconfirmedDeliveries:
         for key, value in self._held.items():
             if value is None:
                 self.values.pop(key, None)
-                self._ledger.put(record(REMOVED, [], key.encode()))
+                self._ledger.put_urgent(encode_record(REMOVED, [], key.encode()))
             else:
                 self.values[key] = value
-                self._ledger.put(value_record(key, value))
+                self._ledger.put_urgent(value_record(key, value))
         self._held = {}
         self.has_changed()
 
@@ -302,14 +304,14 @@ def too_late(_number: int) -> None:
 def value_record(key: str, value: bytes) -> bytes:
     """What the application wrote down."""
     name = key.encode()
-    return record(PUT, [len(name)], name + value)
+    return encode_record(PUT, [len(name)], name + value)
 
 
 def inbound_record(message: InboundMessage) -> bytes:
     """A payload that was delivered and is not confirmed."""
     name = message.sender.encode()
     numbers = [int(message.number), int(message.sender_id), int(message.sequence), len(name)]
-    return record(INBOUND, numbers, name + message.payload)
+    return encode_record(INBOUND, numbers, name + message.payload)
 
 
 def read_inbound(reader: RecordReader, pieces: dict[int, list[bytes]]) -> InboundMessage:

@@ -9,7 +9,7 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from antecede.core.records import RecordReader, record
+from antecede.core.records import RecordReader, encode_record
 from antecede.durability.record_kinds import LEFT_OUT, LOSS
 
 UNTOLD_MAX: Final = 4096
@@ -84,7 +84,7 @@ class UnreportedLosses:
         if len(self.losses) > UNTOLD_MAX:
             del self.losses[next(iter(self.losses))]
 
-    def strike_out(self, numbers: list[int]) -> None:
+    def remove(self, numbers: list[int]) -> None:
         """The application has been told of these."""
         for number in numbers:
             self.losses.pop(number, None)
@@ -100,7 +100,7 @@ def loss_record(loss: LossRecord) -> bytes:
     """Something that was given up."""
     kind = LEFT_OUT if loss.left_out else LOSS
     numbers = [int(loss.number), int(loss.life), int(loss.expelled), int(loss.unreceived)]
-    return record(kind, [*numbers, len(loss.sequences), *loss.sequences], loss.name.encode())
+    return encode_record(kind, [*numbers, len(loss.sequences), *loss.sequences], loss.name.encode())
 
 
 def read_loss(reader: RecordReader) -> LossRecord:

@@ -8,7 +8,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.process import NodeProcess
-from antecede.durability.losses import untold_reports
+from antecede.durability.losses import unreported_events
 from antecede.durability.node_state import EXPELLED, STRANGER, DurableNodeState, PeerRecord
 from antecede.endpoint.protocol_driver import ProtocolDriver
 from antecede.endpoint.sender import MessageSender
@@ -35,38 +35,38 @@ class CrashRecovery:
 
     # What is written down.
 
-    def keep(self, session: Session, contact: Contact) -> None:
+    def record_peer(self, session: Session, contact: Contact) -> None:
         """Which id in the core this incarnation of a peer has."""
         if self._kept is not None:
             process = 0 if session.rows is None else session.rows.process
             marks = marks_of(contact)
-            self._kept.met(session.id, session.name, session.incarnation, process, marks)
+            self._kept.on_peer(session.id, session.name, session.incarnation, process, marks)
 
     def over(self, session: Session) -> None:
         """This incarnation of a peer is over."""
         if self._kept is not None:
-            self._kept.over(session.id)
+            self._kept.on_peer_over(session.id)
 
     def forgotten(self, session: Session) -> None:
         """A peer was removed."""
         if self._kept is not None:
-            self._kept.forgotten(session.id)
+            self._kept.on_peer_removed(session.id)
 
     def ended(self, why: str) -> None:
         """This node was expelled: it must not come back as the same incarnation."""
         if self._kept is not None:
-            self._kept.end(why)
+            self._kept.on_life_ended(why)
 
     def untold(self) -> list[Report]:
         """What a process that crashed may not have told the application."""
-        return [] if self._kept is None else untold_reports(self._kept)
+        return [] if self._kept is None else unreported_events(self._kept)
 
     def changes(self) -> bytes:
         """Records of all that has changed since the last call, each behind its length."""
         assert self._kept is not None, "asked for only where records are kept"
         self._sending.note_changes()
         self.urgent = self._kept.are_urgent() or self._process.changes_are_urgent()
-        return self._kept.take_changes() + self._process.changes_in_a_row()
+        return self._kept.take_changes() + self._process.changes_bytes()
 
     def snapshot(self) -> list[bytes]:
         """All that must be on disk, instead of everything before; `changes` goes on from here."""
@@ -83,10 +83,10 @@ class CrashRecovery:
         """Incarnations that had left, and for whose next one messages waited: in old journals."""
         return [] if self._kept is None else self._kept.formers()
 
-    def enter(self, session: Session, contact: Contact, known: PeerRecord | None) -> None:
+    def restore_contact(self, session: Session, contact: Contact, known: PeerRecord | None) -> None:
         """A peer was added: write it down, or let it be what it was before the crash."""
         if known is None:
-            self.keep(session, contact)
+            self.record_peer(session, contact)
         else:
             contact.expelled = known.expelled
             contact.is_new = not known.expelled and known.incarnation == 0
@@ -95,9 +95,9 @@ class CrashRecovery:
         """Bring a session to where it was, as far as that can be known."""
         assert self._kept is not None, "it knows the peer"
         for piece in self._kept.pieces(known.id):
-            session.assembly.keep(piece, payload_limit)
+            session.assembly.add(piece, payload_limit)
         if known.incarnation > 0:
-            session.recall(known.incarnation)
+            session.restore(known.incarnation)
         if known.over:
             session.end()
 
@@ -106,7 +106,7 @@ class CrashRecovery:
         self._core.perform(self._process.restore(records, now_ns))
         for session in sessions:
             self._limit_numbers(session)
-            delivered, _ = self._process.expected(session.id)
+            delivered, _ = self._process.receive_position(session.id)
             session.credit.last = delivered
             session.assembly.delivered_up_to(delivered)
         self._sending.resume(now_ns)

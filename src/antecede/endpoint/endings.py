@@ -68,16 +68,16 @@ class Endings:
 
     def give_up(self, session: Session, now_ns: i64) -> None:
         """A peer delivers nothing more: what it may have missed is reported."""
-        self._sessions.introduce(session, 0)
+        self._sessions.name_in_event_log(session, 0)
         self._directory.end_session(session)
         session.end()
         self._survival.over(session)
-        self._lose(session, self._core.forget(session, now_ns))
-        self._sending.go_on(now_ns)
+        self._report_lost(session, self._core.forget(session, now_ns))
+        self._sending.on_room_freed(now_ns)
 
-    def _lose(self, session: Session, messages: list[int]) -> None:
+    def _report_lost(self, session: Session, messages: list[int]) -> None:
         """These messages may never be delivered to a peer."""
-        self._losses.tell(session.name, self._sending.withdraw(session, messages))
+        self._losses.tell(session.name, self._sending.withdraw_target(session, messages))
 
     def expel(self, session: Session, by: str, reason: str, now_ns: i64) -> None:
         """Go on without an incarnation; where the order cannot do that, only forget it."""
@@ -90,9 +90,9 @@ class Endings:
             session.name, session.incarnation, by, reason[: FENCE_REASON_LIMIT >> 2]
         )
         self._fences.expel(session, stone, now_ns)
-        self.follow_news(now_ns)
+        self.apply_expulsions(now_ns)
 
-    def follow_news(self, now_ns: i64) -> None:
+    def apply_expulsions(self, now_ns: i64) -> None:
         """Do what the core's reports of expulsions ask of sessions and contacts."""
         unconfirmed: dict[int, list[int]] = {}
         expelled: list[int] = []
@@ -106,20 +106,20 @@ class Endings:
                 return
         for process in expelled:
             self._end_expelled(process, unconfirmed.get(process, []), now_ns)
-        self._sending.go_on(now_ns)
+        self._sending.on_room_freed(now_ns)
 
     def _end_expelled(self, process: int, unconfirmed: list[int], now_ns: i64) -> None:
         """An incarnation is expelled: nothing passes any more, and its name waits for the next."""
-        stone = self._fences.stone(process)
+        stone = self._fences.record_of(process)
         session = self._core.remove(process)
         if session is None or stone is None:
             return  # It was never met here.
-        _, early = self._process.expected(session.id)
-        self._sessions.introduce(session, 0)
+        _, early = self._process.receive_position(session.id)
+        self._sessions.name_in_event_log(session, 0)
         self._directory.end_session(session)
         session.end()
         self._core.forget(session, now_ns)
-        whole = self._sending.withdraw(session, unconfirmed)
+        whole = self._sending.withdraw_target(session, unconfirmed)
         self._directory.ghosts.add(session)
         if stone.reason != RESTARTED:
             self._losses.tell_expulsion(session, stone, whole, early)
@@ -133,12 +133,12 @@ class Endings:
         if contact is None or contact.session is not session:
             return
         successor = self._sessions.new(contact.name, contact.datagram_size, contact.process)
-        contact.begin(successor, 0)
+        contact.begin_session(successor, 0)
         contact.expelled = expelled
         contact.is_new = False
         self._core.add(successor)
-        self._survival.keep(successor, contact)
-        self._directory.seek(contact, now_ns)
+        self._survival.record_peer(successor, contact)
+        self._directory.greet_successor(contact, now_ns)
 
     def stop_for_good(self, fenced: NodeFenced, now_ns: i64) -> None:
         """This node must not go on: what nobody has acknowledged may be lost."""
@@ -146,7 +146,7 @@ class Endings:
         self._sending.accepts = False
         for contact in self._directory.by_name.values():
             session = contact.session
-            self._lose(session, self._core.forget(session, now_ns))
+            self._report_lost(session, self._core.forget(session, now_ns))
         self._reports.append(fenced)
         self._survival.ended(f"{self._me} was expelled by {fenced.by}: {fenced.reason}")
 
@@ -162,7 +162,9 @@ class Endings:
         self.give_up(session, now_ns)
         contact = self._directory.by_name.get(session.name)
         if contact is not None and contact.session is session:
-            self._directory.seek(contact, now_ns)  # Whoever comes next may not know where we are.
+            self._directory.greet_successor(
+                contact, now_ns
+            )  # Whoever comes next may not know where we are.
 
     def settle(self, sessions: list[Session], now_ns: i64) -> None:
         """What an old journal holds for those who might come back is given up.
@@ -171,7 +173,7 @@ class Endings:
         had left.
         """
         for session in sessions:
-            if session.incarnation == 0 and self._process.owes(session.id) > 0:
+            if session.incarnation == 0 and self._process.unacked_by(session.id) > 0:
                 contact = self._directory.by_name[session.name]
                 self.give_up(session, now_ns)
                 self.await_successor(session, now_ns, contact.expelled)

@@ -64,7 +64,7 @@ from antecede.transport.seals import SessionKeys
 from antecede.transport.session import Session
 from antecede.wire.expulsions import check_reason
 from antecede.wire.frames import DATAGRAM, FRAME_OVERHEAD_MAX, NO_KEY, NUMBER_AT, TOKEN_AT
-from antecede.wire.handshake import GREETING_SIZE, HELLO, REFUSE, UNKNOWN, WELCOME, is_keyed
+from antecede.wire.handshake import GREETING_SIZE, HELLO, REFUSE, UNKNOWN, WELCOME, is_encrypted
 from antecede.wire.varint import WireReader
 
 STAYS: Final = -1
@@ -77,7 +77,7 @@ class Endpoint:
 
     Whoever drives it (the asyncio node, the network in memory, the simulator) calls it in turns:
 
-    1. Tell it what happens, in any order and number: `sending.quick_send` or `sending.send` (after
+    1. Tell it what happens, in any order and number: `sending.send_fast` or `sending.send` (after
        `sending.has_room`), `receive`, `expire`, `add_peer`, `remove_peer`, `say_bye`.
     2. Take what was delivered with `take_inbox`, and what happened to peers from `reports`.
     3. Call `write` once. It fills `out`; send those datagrams and clear the list.
@@ -189,7 +189,7 @@ class Endpoint:
         for gone in self.directory.departed():
             self.remove_peer(gone, now_ns)
         if stranger:
-            for waiting in self.directory.strangers_in_excess():
+            for waiting in self.directory.strangers_to_evict():
                 self.remove_peer(waiting, now_ns)
         known = self.survival.known(name)
         if known is None:
@@ -199,7 +199,7 @@ class Endpoint:
         contact = Contact(name, address, process, size, session, stranger)
         self.directory.add(contact, now_ns)
         self._core.add(session)
-        self.survival.enter(session, contact, known)
+        self.survival.restore_contact(session, contact, known)
 
     def remove_peer(self, name: str, now_ns: i64, reason: str = REMOVED) -> None:
         """Forget a peer for good: what it has not acknowledged is reported undeliverable.
@@ -227,14 +227,14 @@ class Endpoint:
         if not contact.session.met:
             raise LocalError(f"{name} has never been met: there is nobody to expel")
         self._endings.expel(contact.session, self._me.name, reason, now_ns)
-        self.sending.go_on(now_ns)
+        self.sending.on_room_freed(now_ns)
 
-    def follow_keys(self, now_ns: i64) -> None:
+    def expel_revoked_keys(self, now_ns: i64) -> None:
         """Keys may have been withdrawn: go on without those who have no other."""
-        for session in self.directory.withdrawn():
+        for session in self.directory.sessions_with_revoked_keys():
             if not session.is_gone():
                 self._endings.expel(session, self._me.name, KEY_WITHDRAWN, now_ns)
-        self.sending.go_on(now_ns)
+        self.sending.on_room_freed(now_ns)
 
     def resume(self, core: list[bytes], now_ns: i64) -> None:
         """Go on where the journal ends; its peers were added.
@@ -273,7 +273,7 @@ class Endpoint:
 
     # Looking inside.
 
-    def takes_no_news(self) -> bool:
+    def refuses_expulsions(self) -> bool:
         """Whether so many are expelled that peers with news of more are not listened to."""
         return self._fences.is_full()
 
@@ -306,11 +306,11 @@ class Endpoint:
 
     def expected(self, session: Session) -> tuple[int, int]:
         """The last id delivered from a peer, and how many wait there for a gap to close."""
-        return self._process.expected(session.id)
+        return self._process.receive_position(session.id)
 
     def owes(self, session: Session) -> int:
         """How many of our messages a peer has not acknowledged."""
-        return self._process.owes(session.id)
+        return self._process.unacked_by(session.id)
 
     def name_of(self, session_id: int) -> str:
         """The name of the peer that has, or had, this id in the core."""
@@ -343,15 +343,15 @@ class Endpoint:
         if self.inbox.unfinished.is_due():
             for name in self.inbox.unfinished.to_forget(list(self.directory.by_name.values())):
                 self.remove_peer(name, now_ns, CROWDED_OUT)
-        self.sending.go_on(now_ns)
+        self.sending.on_room_freed(now_ns)
 
     def take_inbox(self) -> list[InboundMessage]:
         """What was delivered since the last call; its senders get credit for it."""
         for session in self.inbox.unread:
-            session.credit.was_read()
+            session.credit.clear_unread()
             session.credit.grant()
             if session.credit.due:
-                self._core.mark(session)
+                self._core.request_write(session)
         return self.inbox.take()
 
     def wake_ns(self) -> i64:
@@ -380,21 +380,21 @@ class Endpoint:
         while self._timers and self._timers[0][0] <= now_ns:
             due_ns, session_id = heappop(self._timers)
             session = self._core.sessions.get(session_id)
-            if session is not None and session.rings(due_ns):
-                self._session_is_due(session, now_ns)
-        self.sending.go_on(now_ns)
+            if session is not None and session.on_timer(due_ns):
+                self._on_session_timer(session, now_ns)
+        self.sending.on_room_freed(now_ns)
 
     def write(self, now_ns: i64) -> None:
         """Put everything that may leave now into `out`."""
         if self.fenced is not None:
             self.out.clear()
             return
-        self.sending.was_written()
-        for session in self._core.take_marked():
+        self.sending.on_written()
+        for session in self._core.take_writable():
             session.unmark()
             session.credit.grant()
             self._writer.write(session, now_ns)
-            wake_ns = session.plan(self._limits.heartbeat_ns, now_ns)
+            wake_ns = session.next_timer_ns(self._limits.heartbeat_ns, now_ns)
             if wake_ns < NEVER_NS:
                 heappush(self._timers, (wake_ns, session.id))
 
@@ -405,8 +405,8 @@ class Endpoint:
         self._leaving = mode
         for session in self.sessions():
             if session.met and not session.ended:
-                self._bid_farewell(session)
-        self.sending.go_on(now_ns)
+                self._say_bye_to(session)
+        self.sending.on_room_freed(now_ns)
 
     def awaited(self) -> list[str]:
         """The peers that a node which said bye still waits for."""
@@ -432,7 +432,7 @@ class Endpoint:
         """From now on nothing is delivered here, and peers are told so: they need not wait."""
         for session in self.sessions():
             if session.standing.phase == MET:  # Who is not met again yet cannot be reached.
-                self._writer.write_last_word(session, now_ns)
+                self._writer.write_stopped(session, now_ns)
 
     # Datagrams, inside.
 
@@ -444,8 +444,8 @@ class Endpoint:
                 self._endings.has_gone(over, now_ns)
             return
         letter: HandshakeMessage | None = None
-        if self._guard is not None or is_keyed(data):
-            letter = self.directory.opened(address, data, now_ns)
+        if self._guard is not None or is_encrypted(data):
+            letter = self.directory.decrypt_greeting(address, data, now_ns)
             if letter is None:
                 return
         elif kind == HELLO and len(data) < GREETING_SIZE:
@@ -482,7 +482,7 @@ class Endpoint:
             raise RemoteError("a sealed datagram, and there are no keys here")
         if session is None:
             assert candidate is not None, "one of the two is there"
-            session = self._believe(candidate, now_ns)
+            session = self._accept(candidate, now_ns)
         reader = WireReader(data, NUMBER_AT)
         self._take(session, address, reader, reader.positive(), len(data), now_ns)
 
@@ -497,18 +497,18 @@ class Endpoint:
     ) -> None:
         """Take in a datagram whose sender can prove who it is; anything else changes nothing."""
         if session is not None:
-            if session.receipts.has(datagram.number):
+            if session.receipts.count_if_duplicate(datagram.number):
                 return  # Perhaps recorded: no sign of life, and not worth opening.
             offers = self.directory.by_name[session.name].offers
             body = datagram.opened_in(session, offers, token)
         else:
             assert candidate is not None, "one of the two is there"
-            found = datagram.opened_with_one_of(candidate.contact.offers, token)
+            found = datagram.decrypt_with_one_of(candidate.contact.offers, token)
             if found is None:
                 raise RemoteError(f"a datagram as if from {candidate.contact.name}")
             body, offer = found
             candidate.contact.offers.remove(offer)
-            session = self._believe(candidate, now_ns, offer.seal)
+            session = self._accept(candidate, now_ns, offer.seal)
         self._take(session, address, WireReader(body), datagram.number, len(body), now_ns)
 
     def _take(
@@ -524,17 +524,17 @@ class Endpoint:
         floor = number - 1 - reader.varint()
         if floor < 0:
             raise RemoteError("a datagram older than the first")
-        if session.standing.hear(now_ns):
+        if session.standing.on_heard(now_ns):
             self.reports.append(PeerBack(name=session.name))
-        if session.moves_to(address, number):
+        if session.try_migrate(address, number):
             self.directory.challenge(session)
-            if session.tells_move(now_ns):
+            if session.try_report_move(now_ns):
                 self.reports.append(PeerMoved(name=session.name, address=seen_at(address)))
-        session.came_from(address, size)
-        self._core.mark(session)
-        if session.receipts.is_new(number):
+        session.extend_amplification_limit(address, size)
+        self._core.request_write(session)
+        if session.receipts.register(number):
             self._read(session, reader, number, now_ns)
-            session.receipts.take(number, floor, now_ns)
+            session.receipts.record(number, floor, now_ns)
 
     def _read(self, session: Session, reader: WireReader, number: i64, now_ns: i64) -> None:
         read = self._reader
@@ -545,13 +545,15 @@ class Endpoint:
             if read.numbers:
                 self._follow_path(session)
             if read.news:
-                self._endings.follow_news(now_ns)
+                self._endings.apply_expulsions(now_ns)
             if read.advice is not None:
                 self.waiting_for.take(session, read.advice, now_ns)
             if read.asked > 0:
                 self.waiting_for.asked(session, read.asked, now_ns)
         if read.owed:
-            session.receipts.owe(read.messages or session.standing.theirs != STAYING, now_ns)
+            session.receipts.schedule_ack(
+                read.messages or session.standing.theirs != STAYING, now_ns
+            )
         if session.ended or self.fenced is not None:
             return
         if read.stopped:
@@ -565,11 +567,11 @@ class Endpoint:
     def _believe_answer(self, candidate: Candidate, now_ns: i64) -> None:
         """A hello was answered: that was a round trip, if it was the first hello."""
         answer_ns = candidate.contact.answer_ns(now_ns)
-        session = self._believe(candidate, now_ns, candidate.seal)
+        session = self._accept(candidate, now_ns, candidate.seal)
         if answer_ns >= 0:
-            session.path.round_trip.measured(answer_ns, 0)
+            session.path.round_trip.on_sample(answer_ns, 0)
 
-    def _believe(
+    def _accept(
         self, candidate: Candidate, now_ns: i64, seal: SessionKeys | None = None
     ) -> Session:
         """A candidate has shown that it is there: talk to it, and to no earlier incarnation."""
@@ -585,9 +587,9 @@ class Endpoint:
             elif session.left:
                 self.reports.append(PeerBack(name=session.name))
             self.directory.end_session(session)
-            session.begin_anew()
+            session.reset_channel()
         elif former is not None:
-            contact.restarts.take(now_ns)
+            contact.restarts.acquire(now_ns)
             self.reports.append(PeerRestarted(name=contact.name))
             self._endings.expel(former, self._me.name, RESTARTED, now_ns)
             self._endings.await_successor(former, now_ns, expelled=False)
@@ -596,21 +598,21 @@ class Endpoint:
             self.reports.append(PeerRestarted(name=contact.name))
         else:
             self.reports.append(PeerMet(name=contact.name))
-        contact.is_there()
-        self.directory.confirm(candidate)
+        contact.on_met()
+        self.directory.accept_candidate(candidate)
         candidate.establish(seal, now_ns)
         self.directory.begin_session(session)
-        self._sessions.introduce(session, greeting.process)
-        self.survival.keep(session, contact)
+        self._sessions.name_in_event_log(session, greeting.process)
+        self.survival.record_peer(session, contact)
         if begins_anew:
-            self._core.begin_anew(session, self._rollbacks.delivered(greeting), now_ns)
+            self._core.resend_all(session, self._rollbacks.delivered(greeting), now_ns)
         self._fences.met(session)
         self._core.meet(session, now_ns)
         # What is larger than it takes, as is known only now, it will not take.
-        self.losses.tell_too_large(session, self.sending.beyond(session))
+        self.losses.tell_too_large(session, self.sending.too_large_for(session))
         if self._leaving != STAYS:
-            self._bid_farewell(session)
-        self._core.mark(session)
+            self._say_bye_to(session)
+        self._core.request_write(session)
         return session
 
     def _check_rollback(self, candidate: Candidate, seal: SessionKeys | None, now_ns: i64) -> None:
@@ -620,7 +622,7 @@ class Endpoint:
         theirs = self._rollbacks.theirs(session, candidate.greeting)
         if ours:
             # What it says to have is delivered: only the rest is given up.
-            self._core.begin_anew(session, session.sent_before, now_ns)
+            self._core.resend_all(session, session.sent_before, now_ns)
             me = self._me.name
             fenced = NodeFenced(name=me, by=me, reason=ours, told_by=session.name)
             self._endings.stop_for_good(fenced, now_ns)
@@ -628,7 +630,7 @@ class Endpoint:
         if theirs:
             # It has shown that it is there: it is told, in no more than its hello had.
             self.directory.end_session(session)
-            self.directory.confirm(candidate)
+            self.directory.accept_candidate(candidate)
             candidate.establish(seal, now_ns)
             self._endings.expel(session, self._me.name, theirs, now_ns)
             self._expulsion_news.tell(session, candidate.address, GREETING_SIZE, now_ns)
@@ -640,18 +642,18 @@ class Endpoint:
         """Whether anything was ever exchanged with a peer, or waits for it."""
         return session.met or self.owes(session) > 0
 
-    def _bid_farewell(self, session: Session) -> None:
+    def _say_bye_to(self, session: Session) -> None:
         """Say bye; with it go the last ack and permit, which nobody can be asked for later."""
         session.standing.say_bye(self._leaving)
         session.outgoing.repeat_control()
-        self._core.mark(session)
+        self._core.request_write(session)
 
     # Timers, inside.
 
     def _follow_path(self, session: Session) -> None:
         """Send again what was lost on the way, and tell if the way has become too narrow."""
         for sent in session.path.lost:
-            self._core.repeat(session, sent)
+            self._core.retransmit(session, sent)
         if session.path.sizes.take_news():
             size = int(session.path.sizes.widest())
             self.reports.append(PathNarrow(name=session.name, size=size))
@@ -660,15 +662,15 @@ class Endpoint:
         """Those that do not come back after a crash of ours fall silent like others."""
         self._resuming = [one for one in self._resuming if one.standing.phase == RESUMING]
         for session in self._resuming:
-            if session.standing.falls_silent(now_ns, self._limits.silent_ns):
+            if session.standing.detect_silence(now_ns, self._limits.silent_ns):
                 silent_ns = now_ns - session.standing.heard_ns
                 self.reports.append(PeerSilent(name=session.name, silent_ns=silent_ns))
 
-    def _session_is_due(self, session: Session, now_ns: i64) -> None:
+    def _on_session_timer(self, session: Session, now_ns: i64) -> None:
         oldest = session.expire(now_ns)
         self._follow_path(session)
         if oldest is not None:
-            self._core.repeat(session, oldest)
+            self._core.retransmit(session, oldest)
             session.outgoing.repeat_oldest_first()
         leaving = session.standing.theirs != STAYING and self.owes(session) == 0
         if leaving and session.seems_gone(now_ns):
@@ -677,7 +679,7 @@ class Endpoint:
         # Who leaves, and owes nothing, need not answer.
         if session.path.flight.eliciting > 0 and not leaving:
             silent_ns = now_ns - session.standing.heard_ns
-            if session.standing.falls_silent(now_ns, self._limits.silent_ns):
+            if session.standing.detect_silence(now_ns, self._limits.silent_ns):
                 self.reports.append(PeerSilent(name=session.name, silent_ns=silent_ns))
-        session.beat(now_ns, self._limits.heartbeat_ns)
-        self._core.mark(session)
+        session.heartbeat(now_ns, self._limits.heartbeat_ns)
+        self._core.request_write(session)

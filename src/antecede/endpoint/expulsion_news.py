@@ -19,7 +19,7 @@ from antecede.membership.fences import Expulsions
 from antecede.membership.handshake_crypto import SealedDatagram
 from antecede.transport.datagram_writer import DatagramWriter, room_for_news
 from antecede.transport.session import Session
-from antecede.wire.expulsions import ExpulsionRecord, read_stones, stones_size
+from antecede.wire.expulsions import ExpulsionRecord, expulsion_records_size, read_expulsion_records
 from antecede.wire.frames import EXPULSIONS, NO_KEY, NUMBER_AT
 from antecede.wire.varint import WireReader
 
@@ -46,7 +46,7 @@ class ExpulsionNews:
         """A datagram with a token that is not in use: of an expelled peer, or of nobody."""
         directory = self._directory
         session = directory.ghosts.by_token.get(token)
-        if session is None or directory.may_be_next(session.name):
+        if session is None or directory.may_be_successor(session.name):
             directory.answer_unknown(address, token, len(data), now_ns)
         elif self._says_that_we_are_expelled(session, data):
             self._note_split(session)
@@ -55,13 +55,13 @@ class ExpulsionNews:
                 self.tell(session, address, len(data), now_ns)
         elif not self._has_room(session, len(data)):
             directory.answer_unknown(address, token, len(data), now_ns)
-        elif directory.may_answer(now_ns):
-            directory.saw_stale()
+        elif directory.try_acquire_answer(now_ns):
+            directory.count_stale()
             self.tell(session, address, len(data), now_ns)
 
     def tell(self, session: Session, address: object, size: i64, now_ns: i64) -> None:
         """Somebody who is expelled has said `size` bytes: tell it so, if that is enough."""
-        stone = self._fences.stone_for(session)
+        stone = self._fences.record_for(session)
         if stone is not None and self._has_room(session, size):
             session.told_of_expulsion = True
             self._writer.write_expulsion(session, stone, address, size, now_ns)
@@ -69,14 +69,14 @@ class ExpulsionNews:
     def _has_room(self, session: Session, size: i64) -> bool:
         """Whether a datagram of this size can say that an incarnation is expelled."""
         bare = ExpulsionRecord(session.name, session.incarnation, "", "")
-        return stones_size([bare]) <= room_for_news(session, size)
+        return expulsion_records_size([bare]) <= room_for_news(session, size)
 
     def _says_that_we_are_expelled(self, session: Session, data: bytes) -> bool:
         """Whether an expelled incarnation says that it has expelled this very node."""
         try:
             if session.seal is not None:
                 seal = session.receiving_seal or session.seal
-                reader = WireReader(SealedDatagram(data).opened_with(seal))
+                reader = WireReader(SealedDatagram(data).decrypt_with(seal))
             elif data[1] != NO_KEY:
                 return False
             else:
@@ -85,7 +85,7 @@ class ExpulsionNews:
             reader.varint()
             if reader.byte() != EXPULSIONS:
                 return False
-            for stone in read_stones(reader, True):
+            for stone in read_expulsion_records(reader, True):
                 if self._fences.is_me(stone):
                     return True
         except RemoteError:

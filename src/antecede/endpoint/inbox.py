@@ -58,10 +58,10 @@ class Inbox:
         """A message of a peer has been delivered; the last part of a payload brings the whole."""
         session.credit.was_delivered(sequence, len(payload))
         assembly = session.assembly
-        if assembly.is_part(sequence):
+        if assembly.on_delivered(sequence):
             self.unfinished.grew(assembly, len(payload))
-            if assembly.keep(payload, self._payload_limit) and self._kept is not None:
-                self._kept.piece(session.id, payload)
+            if assembly.add(payload, self._payload_limit) and self._kept is not None:
+                self._kept.on_fragment_received(session.id, payload)
             return
         number = assembly.number_of(sequence)
         last = payload
@@ -69,12 +69,12 @@ class Inbox:
         if size > self._payload_limit:
             assembly.drop()
             if self._kept is not None:
-                self._kept.dropped(session.id)
+                self._kept.on_payload_dropped(session.id)
             self._refuse(session, number, size)
             return
         if assembly.size > 0:
-            payload = assembly.join(payload)
-        if session.credit.is_unread(len(payload)):
+            payload = assembly.finish(payload)
+        if session.credit.add_unread(len(payload)):
             self.unread.append(session)
         self.delivered += 1
         if self._kept is None:
@@ -85,15 +85,15 @@ class Inbox:
                 self._kept.deliver(session.id, name, written, number, last, payload)
             )
 
-    def put_own(self, name: str, number: i64, payload: bytes, more: bool) -> None:
+    def put_to_self(self, name: str, number: i64, payload: bytes, more: bool) -> None:
         """A message of this node to itself; `number` is that of the whole payload."""
         if more:
-            if self._own.keep(payload, self._payload_limit) and self._kept is not None:
-                self._kept.piece(ME, payload)
+            if self._own.add(payload, self._payload_limit) and self._kept is not None:
+                self._kept.on_fragment_received(ME, payload)
             return
         last = payload
         if self._own.size > 0:
-            payload = self._own.join(payload)
+            payload = self._own.finish(payload)
         self._own_cost += MESSAGE_COST + len(payload)
         self.delivered += 1
         if self._kept is None:
@@ -102,11 +102,11 @@ class Inbox:
             message = self._kept.deliver(ME, name, name.encode(), number, last, payload)
             self._unsettled.append(message)
 
-    def unsettled(self) -> int:
+    def uncommitted(self) -> int:
         """How many deliveries are not on disk."""
         return len(self._unsettled)
 
-    def settle(self, count: int) -> None:
+    def release_committed(self, count: int) -> None:
         """The first of these are on disk now: the application may see them."""
         self.messages.extend(self._unsettled[:count])
         del self._unsettled[:count]
@@ -123,24 +123,24 @@ class Inbox:
         """Whether a message to oneself may be sent: those do not wait anywhere else."""
         return self._own_cost < window
 
-    def holds_up_a_peer(self) -> bool:
+    def blocks_a_peer(self) -> bool:
         """Whether a peer may have to wait until somebody takes messages."""
-        return any(session.credit.holds_up() for session in self.unread)
+        return any(session.credit.blocks_peer() for session in self.unread)
 
     def held_up(self) -> list[str]:
         """The peers of which that is true."""
-        return [session.name for session in self.unread if session.credit.holds_up()]
+        return [session.name for session in self.unread if session.credit.blocks_peer()]
 
     def _recall(self, kept: DurableNodeState) -> None:
         """What was delivered before a crash, and not confirmed, comes again."""
         self.messages += kept.handling.pending()
         for piece in kept.pieces(ME):
-            self._own.keep(piece, self._payload_limit)
+            self._own.add(piece, self._payload_limit)
 
     def _refuse(self, session: Session, sequence: i64, size: i64) -> None:
         """The peer was told how much we take; the application is told that it did not care."""
         self.too_large += 1
-        if not session.tells_too_large():
+        if not session.try_report_too_large():
             return
         limit = int(self._payload_limit)
         self._reports.append(

@@ -10,7 +10,7 @@ from mypy_extensions import i64
 
 from antecede.core.effects import Effect
 from antecede.core.packets import Ack, ExpulsionAck, ExpulsionNotice, YouAreExpelled
-from antecede.core.process import NEVER_NS, NodeProcess, Outbox, replay
+from antecede.core.process import NEVER_NS, NodeProcess, Outbox, perform_effects
 from antecede.core.values import Message, Packet
 from antecede.endpoint.inbox import Inbox
 from antecede.transport.event_rows import EventSink
@@ -123,7 +123,7 @@ class ProtocolDriver(Outbox):
             self.process.expire_into(now_ns, self)
             self._drop_gone_news(now_ns)
 
-    def repeat(self, session: Session, sent: SentDatagram) -> None:
+    def retransmit(self, session: Session, sent: SentDatagram) -> None:
         """Ask for the messages of a lost datagram again; control has timers of its own."""
         if sent.first > 0:
             self.process.lost_into(session.id, sent.first, sent.last, self)
@@ -133,9 +133,9 @@ class ProtocolDriver(Outbox):
 
     def perform(self, effects: list[Effect]) -> None:
         """Do what a restored core wants done."""
-        replay(effects, self)
+        perform_effects(effects, self)
 
-    def begin_anew(self, session: Session, delivered: i64, now_ns: i64) -> None:
+    def resend_all(self, session: Session, delivered: i64, now_ns: i64) -> None:
         """The session begins anew with a peer that has delivered so much; the rest goes again."""
         if delivered > 0:
             self.process.arrive_into(session.id, Ack(delivered), now_ns, self)
@@ -148,20 +148,20 @@ class ProtocolDriver(Outbox):
         self._former[session.id] = session.name
         if len(self._former) > FORMER_MAX:
             del self._former[next(iter(self._former))]
-        given_up = self.process.forget_into(session.id, now_ns, self)
+        given_up = self.process.abandon_into(session.id, now_ns, self)
         self._log_the_rest(now_ns)
         return given_up
 
     def meet(self, session: Session, now_ns: i64) -> None:
         """A peer is there: it will hear of all expulsions."""
-        self.process.meet_into(session.id, now_ns, self)
+        self.process.on_met_into(session.id, now_ns, self)
 
     def expel(self, session: Session, now_ns: i64) -> None:
         """Go on without a peer."""
         self.process.expel_into(session.id, now_ns, self)
         self._drop_gone_news(now_ns)
 
-    def hear_news(self, session: Session, packet: Packet, now_ns: i64) -> None:
+    def arrive_expulsion(self, session: Session, packet: Packet, now_ns: i64) -> None:
         """A notice, or that one was noted, has come from a peer."""
         self.arrive(session, packet, now_ns)
         self._drop_gone_news(now_ns)
@@ -199,7 +199,7 @@ class ProtocolDriver(Outbox):
         elif not isinstance(packet, YouAreExpelled):  # Those are told by the endpoint.
             session.outgoing.put(packet)
         if not session.marked:
-            self.mark(session)
+            self.request_write(session)
 
     def deliver(self, message: Message) -> None:
         if self._rows is not None:
@@ -208,19 +208,19 @@ class ProtocolDriver(Outbox):
         if message.sender == ME:
             own = self._own_parts
             number = own.numbering.of(sequence)
-            self._inbox.put_own(self._name, number, message.payload, own.goes_on(sequence))
+            self._inbox.put_to_self(self._name, number, message.payload, own.continues(sequence))
         else:
             session = self._recent
             if session is None or session.id != message.sender:
                 session = self.sessions[message.sender]
             self._inbox.put(session, sequence, message.payload)
 
-    def mark(self, session: Session) -> None:
+    def request_write(self, session: Session) -> None:
         """A session has to be written to."""
-        if session.mark():
+        if session.request_write():
             self.marked.append(session)
 
-    def take_marked(self) -> list[Session]:
+    def take_writable(self) -> list[Session]:
         """The sessions that have to be written to, which is now done."""
         marked = self.marked
         self.marked = []

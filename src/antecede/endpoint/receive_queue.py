@@ -136,7 +136,7 @@ class FairReceiveQueue:
     def receive(self, address: object, data: bytes, now_ns: i64) -> None:
         """A datagram has come: it is read at once if nobody else is heard of, or else in turn."""
         lane_id = self._lane_of(data)
-        if self._is_alone(lane_id, now_ns):
+        if self._may_bypass(lane_id, now_ns):
             self._endpoint.receive(address, data, now_ns)
         else:
             self._put(lane_id, ReceivedBatch(address, data, len(data)), now_ns)
@@ -148,15 +148,15 @@ class FairReceiveQueue:
         """
         lane_id = self._lane_of(data)
         parcel = ReceivedBatch(address, data, size)
-        if not self._is_alone(lane_id, now_ns):
+        if not self._may_bypass(lane_id, now_ns):
             self._put(lane_id, parcel, now_ns)
             return
         while not parcel.is_empty():
             self._endpoint.receive(address, parcel.next(), now_ns)
 
-    def _is_alone(self, lane_id: i64, now_ns: i64) -> bool:
+    def _may_bypass(self, lane_id: i64, now_ns: i64) -> bool:
         """Whether what comes need not wait, because nobody else has been heard of for long."""
-        few = lane_id == STRANGERS and self._strangers.has_taken(now_ns)
+        few = lane_id == STRANGERS and self._strangers.try_acquire(now_ns)
         if lane_id != self._last_lane and not few:
             if self._last_lane >= 0:
                 self._shared_until_ns = now_ns + ALONE_NS
@@ -177,7 +177,7 @@ class FairReceiveQueue:
         elif not lane.put(parcel):
             self.dropped += parcel.count
 
-    def waits(self) -> bool:
+    def has_waiting(self) -> bool:
         """Whether anything waits to be read."""
         return len(self._lanes) > 0
 
@@ -185,7 +185,7 @@ class FairReceiveQueue:
         """Whether anything waits to be read of somebody who is no stranger."""
         return len(self._lanes) > (1 if STRANGERS in self._lanes else 0)
 
-    def read(self, now_ns: i64) -> None:
+    def drain_round(self, now_ns: i64) -> None:
         """One round: every lane is read for its share, the one that was empty last first.
 
         So who says little waits for no share of those who never stop.

@@ -129,7 +129,7 @@ class MessageSender:
             session = contact.session
             if self.has_share(session, more, size if more > 0 else 0):
                 continue
-            if more == 0 or self._process.owes(session.id) > 0:
+            if more == 0 or self._process.unacked_by(session.id) > 0:
                 return False
         return True
 
@@ -147,13 +147,13 @@ class MessageSender:
         held = self.bytes_held + size
         if is_spacious(count, limits.send_limit) and is_spacious(held, limits.send_bytes):
             return True
-        owed = self._process.owes(session.id) + more
+        owed = self._process.unacked_by(session.id) + more
         return owed == 0 or (
             owed < SHARE * (limits.send_limit - count)
             and owed * held < SHARE * count * (limits.send_bytes - held)
         )
 
-    def quick_send(self, target: object, payload: object, now_ns: i64) -> i64:
+    def send_fast(self, target: object, payload: object, now_ns: i64) -> i64:
         """Send to one peer if nothing stands in the way: the message's number, or 0 if not.
 
         This is the path of most messages, in one call; whoever gets a 0 finds out why. That so much
@@ -169,7 +169,7 @@ class MessageSender:
             return 0
         if not session.is_here():
             return 0
-        if len(payload) > session.largest:
+        if len(payload) > session.payload_max:
             return 0
         self.sent += 1
         return self._submit(contact.targets, payload, now_ns) - self._surplus
@@ -194,8 +194,8 @@ class MessageSender:
             self._payloads.add(first, large.sequence, [one for one in targets if one != ME])
             self._count_surplus()
             if self._kept is not None:
-                self._kept.whole(large.sequence, targets, len(payload))
-                self._kept.numbered(first, large.sequence, number)
+                self._kept.on_large_payload(large.sequence, targets, len(payload))
+                self._kept.on_numbered(first, large.sequence, number)
             self._feed_large(now_ns)
             return number
         sequence = self._submit(targets, payload, now_ns)
@@ -216,7 +216,7 @@ class MessageSender:
         process = self._process
         if process.buffered() == 0 and self._large is None:
             return True  # A large payload may have been given up half-way.
-        return process.oldest() > last
+        return process.oldest_unacked() > last
 
     def large_is_done(self) -> bool:
         """Whether no payload is waiting for room for its next part."""
@@ -242,7 +242,7 @@ class MessageSender:
 
     def messages_owed(self, session: Session) -> int:
         """How many of them a peer has not acknowledged."""
-        count = self._process.owes(session.id)
+        count = self._process.unacked_by(session.id)
         if not self.in_parts():
             return count
         large = self._large
@@ -275,7 +275,7 @@ class MessageSender:
         large = self._large
         if large is not None and large.sequence != self._large_kept:
             self._large_kept = large.sequence
-            self._kept.unfinished(
+            self._kept.on_payload_unfinished(
                 UnfinishedPayload(
                     list(large.targets),
                     self._next_sequence,
@@ -290,14 +290,14 @@ class MessageSender:
         """Everything beside the core."""
         assert self._kept is not None, "asked for only where records are kept"
         self.note_changes()
-        return self._kept.snapshot(self._process.oldest(), self._next_sequence - 1)
+        return self._kept.snapshot(self._process.oldest_unacked(), self._next_sequence - 1)
 
     def resume(self, now_ns: i64) -> None:
         """Go on where the journal ends; the core has been restored."""
         kept = self._kept
         assert kept is not None, "there is a journal"
         self._next_sequence = kept.sent + 1
-        self._oldest = self._process.oldest()
+        self._oldest = self._process.oldest_unacked()
         self._parts.update(kept.parts)
         self._wholes.update(kept.wholes)
         for first, (last, number) in kept.numbers.items():
@@ -317,17 +317,17 @@ class MessageSender:
 
     # What happens to what was sent.
 
-    def go_on(self, now_ns: i64) -> None:
+    def on_room_freed(self, now_ns: i64) -> None:
         """After anything that may have made room."""
         self._forget_delivered()
         if self._large is not None:
             self._feed_large(now_ns)
 
-    def was_written(self) -> None:
+    def on_written(self) -> None:
         """Everything that may leave has been written."""
         self.unwritten = 0
 
-    def withdraw(self, session: Session, messages: list[int]) -> list[int]:
+    def withdraw_target(self, session: Session, messages: list[int]) -> list[int]:
         """A peer gets nothing more: the numbers of the payloads that `messages` to it end."""
         self._payloads.forget(session.id)
         whole = [int(self.number_of(last)) for last in messages if last not in self._parts]
@@ -338,7 +338,7 @@ class MessageSender:
                 self._give_up_large()
         return whole
 
-    def beyond(self, session: Session) -> list[int]:
+    def too_large_for(self, session: Session) -> list[int]:
         """The numbers of payloads for a peer that, as it says only now, it does not take."""
         return [
             int(self.number_of(sequence))
@@ -353,7 +353,7 @@ class MessageSender:
         self._numbering.ends_with(last)
         self._count_surplus()
         if self._kept is not None:
-            self._kept.withdrawn(last)
+            self._kept.on_payload_withdrawn(last)
 
     def _count_surplus(self) -> None:
         following = self.last_sequence() + 1
@@ -403,13 +403,13 @@ class MessageSender:
             else:
                 self._parts[self._next_sequence] = True
                 if self._kept is not None:
-                    self._kept.part(self._next_sequence)
+                    self._kept.on_fragment_sent(self._next_sequence)
                 self._submit(large.targets, part, now_ns)
             self._forget_delivered()
 
     def _forget_delivered(self) -> None:
         """What is below the oldest that somebody misses need not be remembered."""
-        oldest = self._process.oldest()
+        oldest = self._process.oldest_unacked()
         if self._numbering.used:
             self._numbering.forget_below(oldest)
         if self._parts or self._wholes:

@@ -41,10 +41,10 @@ class SessionFactory:
         """A session with an incarnation that was known before a crash."""
         session = self._make(known.id, known.name, datagram_size, process)
         self._survival.recall(session, known, self._payload_limit)
-        self.introduce(session, known.process)
+        self.name_in_event_log(session, known.process)
         return session
 
-    def introduce(self, session: Session, process: i64) -> None:
+    def name_in_event_log(self, session: Session, process: i64) -> None:
         """The event log can say to whom a peer's messages are."""
         if self._rows is not None and session.rows is not None:
             if process > 0:

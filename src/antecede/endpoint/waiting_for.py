@@ -33,12 +33,12 @@ class WaitingFor:
 
     def oldest(self) -> int:
         """The id of our oldest message that somebody has not delivered yet, or of the next one."""
-        return int(self._core.process.oldest())
+        return int(self._core.process.oldest_unacked())
 
     def owes(self, session: Session) -> bool:
         """Whether a peer owes an acknowledgement of a message, or a permit that is missed."""
         process = self._core.process
-        return process.owes(session.id) > 0 or process.misses(session.id)
+        return process.unacked_by(session.id) > 0 or process.misses(session.id)
 
     def acknowledged(self, session: Session) -> int:
         """The last of our ids that a peer has acknowledged."""
@@ -50,7 +50,7 @@ class WaitingFor:
         held = {int(one.target): one.first for one in process.waiting()}
         found: list[Session] = []
         for session in self._core.sessions.values():
-            if session.is_here() and process.owes(session.id) > 0:
+            if session.is_here() and process.unacked_by(session.id) > 0:
                 first = held.get(int(session.id))
                 if first is None or process.oldest_owed(session.id) < first:
                     found.append(session)

@@ -11,7 +11,7 @@ from antecede.eventlog.ownership import NOTE, Note, check_owned, files_below, no
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def write_atomically(path: Path) -> Iterator[Path]:
     """A path to write to, which becomes `path` at the end unless an exception comes first.
 
     Its name begins with a dot, so that readers of a dataset pass over it.
@@ -19,7 +19,7 @@ def replacing(path: Path) -> Iterator[Path]:
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         yield partial
-        with blaming(path, "write"):
+        with os_errors_as_local(path, "write"):
             os.replace(partial, path)
     finally:
         with suppress(OSError):
@@ -28,15 +28,15 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file that appears when it is complete, and the folders above it."""
-    with blaming(path, "write"):
+    with os_errors_as_local(path, "write"):
         path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as partial, blaming(path, "write"):
+    with write_atomically(path) as partial, os_errors_as_local(path, "write"):
         partial.write_bytes(data)
 
 
 def read_note(folder: Path) -> Note:
     """What antecede wrote into a folder, by the note in it."""
-    with blaming(folder / NOTE, "read"):
+    with os_errors_as_local(folder / NOTE, "read"):
         try:
             text = (folder / NOTE).read_text(encoding="utf-8", errors="replace")
         except (FileNotFoundError, NotADirectoryError):
@@ -77,7 +77,7 @@ def settle(folder: Path, names: Sequence[str]) -> None:
 
 
 @contextmanager
-def replacing_together(
+def replace_folder_atomically(
     folder: Path, names: Sequence[str], *, known: bool = False
 ) -> Iterator[Path]:
     """A folder to write files and folders of these names into, which appear together at the end.
@@ -88,7 +88,7 @@ def replacing_together(
     check_replaceable(folder, names, known=known)
     stage, old = (folder / f".{os.getpid()}.{end}" for end in ("unfinished", "replaced"))
     try:
-        with blaming(folder, "write"):
+        with os_errors_as_local(folder, "write"):
             for place in (stage, old):
                 shutil.rmtree(place, ignore_errors=True)
                 place.mkdir(parents=True)
@@ -98,7 +98,7 @@ def replacing_together(
         # The note is never behind: whoever is killed in the midst of this finds all of it listed.
         there = [*files_below(folder, names), *written]
         write_note(folder, note.added(files=there))
-        with blaming(folder, "write"):
+        with os_errors_as_local(folder, "write"):
             exchange(folder, names, stage, old)
         write_note(folder, note.without(names).added(files=written))
     finally:
@@ -122,7 +122,7 @@ def exchange(folder: Path, names: Sequence[str], stage: Path, old: Path) -> None
 
 
 @contextmanager
-def blaming(path: Path, verb: str) -> Iterator[None]:
+def os_errors_as_local(path: Path, verb: str) -> Iterator[None]:
     """Turn what the operating system says into a `LocalError` that names the file."""
     try:
         yield

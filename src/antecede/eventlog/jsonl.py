@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Final, TypeAlias, final
 
 from antecede.core.errors import LocalError
-from antecede.eventlog.atomic_files import blaming
+from antecede.eventlog.atomic_files import os_errors_as_local
 from antecede.eventlog.log import NULL, Contexts
 from antecede.eventlog.rules import Fields
 from antecede.eventlog.schema import KINDS
@@ -41,12 +41,12 @@ class JsonLinesSink(FileSink):
     def write_rows(self, rows: bytes, packet_kinds: list[str], contexts: Contexts) -> None:
         """Append a line for each row."""
         lines = json_lines(rows, packet_kinds, contexts)
-        with blaming(self.path, "write"):
+        with os_errors_as_local(self.path, "write"):
             self._file.write(lines)
 
     def push(self) -> None:
         """Hand what was written to the operating system: it can be read as far as it goes."""
-        with blaming(self.path, "write"):
+        with os_errors_as_local(self.path, "write"):
             self._file.flush()
 
 
@@ -78,7 +78,7 @@ def line_of(row: tuple[int, ...], quoted_kinds: list[str]) -> str:
 
 def read_objects(path: Path) -> Iterator[tuple[int, Fields]]:
     """Every object of a JSON lines file with the number of its line, from 1; blank lines count."""
-    with blaming(path, "read"), path.open("rb") as raw:
+    with os_errors_as_local(path, "read"), path.open("rb") as raw:
         lines: Iterable[bytes] = gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw
         number = 0
         try:
@@ -91,7 +91,7 @@ def read_objects(path: Path) -> Iterator[tuple[int, Fields]]:
 
 def write_objects(path: Path, partial: Path, objects: Iterable[Fields]) -> None:
     """Write objects, one a line, to `partial`, which is to become `path`."""
-    with blaming(path, "write"), open_for_writing(partial, path) as file:
+    with os_errors_as_local(path, "write"), open_for_writing(partial, path) as file:
         for fields in objects:
             file.write(json.dumps(fields, separators=(",", ":")).encode() + b"\n")
 
@@ -100,7 +100,7 @@ def write_objects(path: Path, partial: Path, objects: Iterable[Fields]) -> None:
 def open_for_writing(partial: Path, path: Path) -> Iterator[ByteFile]:
     """Open `partial` for bytes that are to become `path`, compressed if that name says so."""
     with ExitStack() as stack:
-        with blaming(path, "write"):
+        with os_errors_as_local(path, "write"):
             file: ByteFile = stack.enter_context(partial.open("wb"))
         if path.suffix == ".gz":
             file = stack.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from antecede.core.errors import LocalError
-from antecede.eventlog.atomic_files import blaming
+from antecede.eventlog.atomic_files import os_errors_as_local
 
 AnyPath: TypeAlias = str | os.PathLike[str]
 
@@ -170,7 +170,7 @@ def claim_generation(folder: Path, name: str) -> int:
     Part files show which there were; a file with a dot in front, the claim, keeps two recorders of
     the same name apart that start at the same time. There is something in it until all is written.
     """
-    with blaming(folder, "write"):
+    with os_errors_as_local(folder, "write"):
         folder.mkdir(parents=True, exist_ok=True)
         generation = 1 + max(generations(folder, name), default=0)
         while True:
@@ -187,7 +187,7 @@ def release_claim(folder: Path, stem: str) -> None:
     """Say that the log of a recorder is complete, if it had claimed the name of its files."""
     claim = claim_file(folder, stem)
     if claim.exists():
-        with blaming(claim, "write"):
+        with os_errors_as_local(claim, "write"):
             os.truncate(claim, 0)
 
 

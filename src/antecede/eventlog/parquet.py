@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, Final, TypeAlias, final
 
 from antecede.core.errors import LocalError
-from antecede.eventlog.atomic_files import blaming
+from antecede.eventlog.atomic_files import os_errors_as_local
 from antecede.eventlog.log import NULL, ROW_BYTES, Contexts
 from antecede.eventlog.rules import Fields
 from antecede.eventlog.schema import ALL_COLUMNS, COLUMNS, KINDS, TRACE_COLUMNS
@@ -48,7 +48,7 @@ READ_ROWS: Final = 1 << 14
 """How many rows become Python objects at a time."""
 
 
-def load(name: str) -> ModuleType:
+def load_pyarrow(name: str) -> ModuleType:
     """A module of pyarrow, or `LocalError` that says what to install."""
     try:
         return import_module(name)
@@ -58,7 +58,7 @@ def load(name: str) -> ModuleType:
 
 def event_schema() -> ArrowSchema:
     """The columns of the event log, their types, and which of them may be null."""
-    pa = load("pyarrow")
+    pa = load_pyarrow("pyarrow")
     return pa.schema(
         [
             pa.field("process", pa.int32(), nullable=False),
@@ -82,7 +82,7 @@ class ParquetSink(FileSink):
     """Writes a log as Parquet, in row groups of several blocks."""
 
     def _open(self, partial: Path, stack: ExitStack) -> None:
-        with blaming(self.path, "write"):
+        with os_errors_as_local(self.path, "write"):
             self._writer = open_writer(partial)
         self._maker = ArrowTableBuilder()
         self._tables: list[ArrowTable] = []
@@ -100,8 +100,8 @@ class ParquetSink(FileSink):
     def _write_group(self) -> None:
         tables, self._tables, self._rows = self._tables, [], 0
         if tables:
-            pa = load("pyarrow")
-            with blaming(self.path, "write"):
+            pa = load_pyarrow("pyarrow")
+            with os_errors_as_local(self.path, "write"):
                 table = pa.concat_tables(tables).unify_dictionaries()
                 self._writer.write_table(table, row_group_size=table.num_rows)
 
@@ -116,7 +116,7 @@ def open_writer(path: Path) -> ArrowWriter:
     The encodings are what makes it quick and the files small (about 2 bytes a row instead of 11):
     looking for repetitions in a column that only grows takes half of the time and finds none.
     """
-    pq = load("pyarrow.parquet")
+    pq = load_pyarrow("pyarrow.parquet")
     return pq.ParquetWriter(
         str(path),
         table_schema(),
@@ -133,8 +133,8 @@ class ArrowTableBuilder:
     """Makes tables of packed rows; what is the same for all of them is looked up once."""
 
     def __init__(self) -> None:
-        self._pa: Final[Any] = load("pyarrow")
-        self._differs: Final = load("pyarrow.compute").not_equal
+        self._pa: Final[Any] = load_pyarrow("pyarrow")
+        self._differs: Final = load_pyarrow("pyarrow.compute").not_equal
         self._schema: Final = table_schema()
         self._kinds: Final = self._pa.array(KINDS)
         self._null: Final = self._pa.scalar(NULL, self._pa.int64())
@@ -151,7 +151,7 @@ class ArrowTableBuilder:
                 codes = values.cast(pa.int32())
                 values = pa.DictionaryArray.from_arrays(codes, words[column.name], safe=False)
             elif column.type != values.type:
-                values = fitting(values, column)
+                values = cast_checked(values, column)
             arrays.append(values)
         arrays += self._identities(len(rows) // ROW_BYTES, contexts)
         return pa.table(arrays, schema=self._schema)
@@ -185,7 +185,7 @@ def event_table(rows: bytes, packet_kinds: Sequence[str]) -> ArrowTable:
 
 def table_schema() -> ArrowSchema:
     """The schema of the event log as tables have it in memory: kinds are dictionaries."""
-    pa = load("pyarrow")
+    pa = load_pyarrow("pyarrow")
     coded = pa.dictionary(pa.int32(), pa.string())
     columns = [
         column.with_type(coded) if column.type == pa.string() else column
@@ -214,9 +214,9 @@ def integer_columns(rows: bytes) -> "Sequence[array[int]]":
     return by_column
 
 
-def fitting(values: ArrowArray, column: Any) -> ArrowArray:  # noqa: ANN401 - an Arrow field, untyped
+def cast_checked(values: ArrowArray, column: Any) -> ArrowArray:  # noqa: ANN401 - an Arrow field, untyped
     """The values in the column's type; `LocalError` if one does not fit."""
-    pa = load("pyarrow")
+    pa = load_pyarrow("pyarrow")
     try:
         return values.cast(column.type)
     except pa.ArrowInvalid as error:
@@ -230,8 +230,8 @@ def read_table(
 
     The optional ones are left out if no file has them, and null where some files lack them.
     """
-    pa = load("pyarrow")
-    pq = load("pyarrow.parquet")
+    pa = load_pyarrow("pyarrow")
+    pq = load_pyarrow("pyarrow.parquet")
     tables = []
     for path in paths:
         with reading(path), pq.ParquetFile(path) as file:
@@ -263,7 +263,7 @@ def plain(table: ArrowTable) -> ArrowTable:
 
 def fitted(column: ArrowArray, kind: Any) -> ArrowArray:  # noqa: ANN401 - an Arrow type, untyped
     """The column in this type if that changes nothing that it says, else as it is."""
-    pa = load("pyarrow")
+    pa = load_pyarrow("pyarrow")
     if column.type == kind:
         return column
     try:
@@ -277,14 +277,14 @@ def fitted(column: ArrowArray, kind: Any) -> ArrowArray:  # noqa: ANN401 - an Ar
 
 def is_text(kind: Any) -> bool:  # noqa: ANN401 - an Arrow type, untyped
     """Whether a column of this type has texts, or nothing."""
-    types = load("pyarrow").types
+    types = load_pyarrow("pyarrow").types
     inner = kind.value_type if types.is_dictionary(kind) else kind
     return bool(types.is_string(inner) or types.is_large_string(inner) or types.is_null(inner))
 
 
 def is_number(kind: Any) -> bool:  # noqa: ANN401 - an Arrow type, untyped
     """Whether a column of this type may have whole numbers, or has nothing."""
-    types = load("pyarrow").types
+    types = load_pyarrow("pyarrow").types
     whole = types.is_decimal(kind) and kind.scale == 0
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_null(kind) or whole)
 
@@ -292,9 +292,9 @@ def is_number(kind: Any) -> bool:  # noqa: ANN401 - an Arrow type, untyped
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
     """Turn what pyarrow says about a damaged file into a `LocalError` that names it."""
-    pa = load("pyarrow")
+    pa = load_pyarrow("pyarrow")
     try:
-        with blaming(path, "read"):
+        with os_errors_as_local(path, "read"):
             yield
     except pa.ArrowException as error:
         raise LocalError(f"{path}: {error}") from error
@@ -309,7 +309,7 @@ def numbered_rows(table: ArrowTable) -> Iterator[tuple[int, Fields]]:
 
 def write_table(path: Path, partial: Path, schema: ArrowSchema, rows: Iterable[Fields]) -> None:
     """Write rows in this schema to `partial`, which is to become `path`."""
-    pa = load("pyarrow")
-    pq = load("pyarrow.parquet")
-    with blaming(path, "write"):
+    pa = load_pyarrow("pyarrow")
+    pq = load_pyarrow("pyarrow.parquet")
+    with os_errors_as_local(path, "write"):
         pq.write_table(pa.Table.from_pylist(list(rows), schema), str(partial), compression="zstd")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Final, final
 
 from antecede.core.errors import LocalError
-from antecede.eventlog.atomic_files import blaming
+from antecede.eventlog.atomic_files import os_errors_as_local
 from antecede.eventlog.jsonl import JsonLinesSink, json_lines
 from antecede.eventlog.layout import release_claim, suffix_of
 from antecede.eventlog.log import ROW_BYTES, Contexts, RowSink
@@ -34,7 +34,7 @@ class LogWriter(RowSink):
     """Rows that were written and would be lost if this process ended now."""
 
     @abstractmethod
-    def settle(self) -> None:
+    def finish_part(self) -> None:
         """Make everything written so far survive the end of this process, and readable."""
 
     @abstractmethod
@@ -48,7 +48,7 @@ class LogWriter(RowSink):
 
 @final
 class PartFileWriter(LogWriter):
-    """Numbered files in a folder; one is finished by `settle`, or when it has enough rows."""
+    """Numbered files in a folder; one is finished by `finish_part`, or when it has enough rows."""
 
     def __init__(self, folder: Path, stem: str, suffix: str, rotate_rows: int) -> None:
         self._folder = folder
@@ -66,9 +66,9 @@ class PartFileWriter(LogWriter):
         self._part.write_rows(rows, packet_kinds, contexts)
         self._part.push()
         if self.unsettled_rows >= self._rotate_rows:
-            self.settle()
+            self.finish_part()
 
-    def settle(self) -> None:
+    def finish_part(self) -> None:
         """Finish the file that is being written, if there is one: it appears."""
         part, self._part = self._part, None
         if part is not None:
@@ -76,7 +76,7 @@ class PartFileWriter(LogWriter):
         self.unsettled_rows = 0
 
     def close(self) -> None:
-        self.settle()
+        self.finish_part()
         release_claim(self._folder, self._stem)
 
     def abandon(self) -> None:
@@ -101,7 +101,7 @@ class AppendingFileWriter(LogWriter):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with blaming(path, "write"):
+        with os_errors_as_local(path, "write"):
             self._file = path.open("ab")
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -119,18 +119,18 @@ class AppendingFileWriter(LogWriter):
         """Append a line for each row."""
         lines = json_lines(rows, packet_kinds, contexts)
         self.unsettled_rows += len(rows) // ROW_BYTES
-        with blaming(self.path, "write"):
+        with os_errors_as_local(self.path, "write"):
             self._file.write(gzip.compress(lines, 6, mtime=0) if self._compressed else lines)
 
-    def settle(self) -> None:
+    def finish_part(self) -> None:
         """Hand everything to the operating system."""
-        with blaming(self.path, "write"):
+        with os_errors_as_local(self.path, "write"):
             self._file.flush()
             self._settled_bytes = self._file.tell()
         self.unsettled_rows = 0
 
     def close(self) -> None:
-        self.settle()
+        self.finish_part()
         self._file.close()
 
     def abandon(self) -> None:
@@ -146,7 +146,7 @@ class AppendingFileWriter(LogWriter):
 
     def _cut_torn_end(self) -> int:
         """Remove a line or gzip member that breaks off, as a killed writer may leave one."""
-        with blaming(self.path, "write"), self.path.open("rb") as existing:
+        with os_errors_as_local(self.path, "write"), self.path.open("rb") as existing:
             whole = whole_members(existing) if self._compressed else whole_lines(existing)
             torn = existing.seek(0, os.SEEK_END) - whole
             if torn:

@@ -10,11 +10,17 @@ from pathlib import Path
 from typing import Final
 
 from antecede.core.errors import LocalError
-from antecede.eventlog.atomic_files import replacing
+from antecede.eventlog.atomic_files import write_atomically
 from antecede.eventlog.fields import field, integer, located
 from antecede.eventlog.jsonl import read_objects, write_objects
 from antecede.eventlog.layout import AnyPath, common_source, find_run, partition_folder, suffix_of
-from antecede.eventlog.parquet import ArrowSchema, load, numbered_rows, read_table, write_table
+from antecede.eventlog.parquet import (
+    ArrowSchema,
+    load_pyarrow,
+    numbered_rows,
+    read_table,
+    write_table,
+)
 from antecede.eventlog.rules import INT32_MAX, Fields
 
 FOLDER: Final = "_processes"
@@ -34,7 +40,7 @@ def processes_file(events: Path) -> Path:
 def write_processes(path: Path, names: Mapping[int, str]) -> None:
     """Write the table to this file, `.parquet` or `.jsonl`; one already there is replaced."""
     rows: Iterable[Fields] = [{"process": key, "name": name} for key, name in names.items()]
-    with replacing(path) as partial:
+    with write_atomically(path) as partial:
         if suffix_of(path) == ".parquet":
             write_table(path, partial, processes_schema(), rows)
         else:
@@ -77,7 +83,7 @@ def numbered_fields(file: Path) -> Iterable[tuple[int, Fields]]:
 
 def processes_schema() -> ArrowSchema:
     """The columns of the table of processes."""
-    pa = load("pyarrow")
+    pa = load_pyarrow("pyarrow")
     return pa.schema(
         [
             pa.field("process", pa.int32(), nullable=False),

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from antecede.eventlog.atomic_files import blaming, replacing
+from antecede.eventlog.atomic_files import os_errors_as_local, write_atomically
 from antecede.eventlog.log import RowSink
 
 
@@ -19,7 +19,7 @@ class FileSink(RowSink):
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            self._open(stack.enter_context(replacing(self.path)), stack)
+            self._open(stack.enter_context(write_atomically(self.path)), stack)
             self._stack = stack.pop_all()
         return self
 
@@ -29,7 +29,7 @@ class FileSink(RowSink):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        with blaming(self.path, "write"):
+        with os_errors_as_local(self.path, "write"):
             self._stack.__exit__(error_type, error, traceback)
 
     def push(self) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from antecede.core.errors import LocalError
-from antecede.eventlog.atomic_files import blaming
+from antecede.eventlog.atomic_files import os_errors_as_local
 from antecede.eventlog.jsonl import JsonLinesSink
 from antecede.eventlog.layout import SUFFIXES, AnyPath, partition_folder, suffix_of
 from antecede.eventlog.log import EventLog
@@ -53,7 +53,7 @@ def open_sink(path: AnyPath, run_id: str | None = None) -> FileSink:
                 f"{file} holds one run: a run id needs a dataset, a name without suffix"
             )
         folder = partition_folder(file, run_id)
-        with blaming(folder, "write"):
+        with os_errors_as_local(folder, "write"):
             folder.mkdir(parents=True, exist_ok=True)
         return ParquetSink(folder / PART_NAME)
     return ParquetSink(file) if suffix == ".parquet" else JsonLinesSink(file)

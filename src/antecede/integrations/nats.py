@@ -116,7 +116,7 @@ class NatsCarrier(StreamCarrier):
         prefix = self._address.path if address is None else self._checked(address).path
         return subject_of(prefix, name)
 
-    def trouble(self, address: object) -> str:  # noqa: ARG002 - one broker for all
+    def lookup_error(self, address: object) -> str:  # noqa: ARG002 - one broker for all
         return self._trouble
 
     def send(self, datagrams: list[Datagram]) -> None:
@@ -133,7 +133,7 @@ class NatsCarrier(StreamCarrier):
             self._timer.cancel()
             self._leaving = self._loop.create_task(self._leave())
 
-    async def gone(self) -> None:
+    async def wait_closed(self) -> None:
         if self._leaving is not None:
             await self._leaving
 
@@ -206,5 +206,5 @@ class NatsCarrier(StreamCarrier):
 
         if isinstance(error, OSError | nats.errors.Error):
             log.debug("%s: %s", self._name, error)
-        elif self._may_tell.has_taken(monotonic_ns()):  # Not the broker's doing, but ours.
+        elif self._may_tell.try_acquire(monotonic_ns()):  # Not the broker's doing, but ours.
             log.error("%s: a datagram was not taken in", self._name, exc_info=error)

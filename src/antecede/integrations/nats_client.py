@@ -37,7 +37,7 @@ class SturdyClient(Client):  # type: ignore[misc] # nats-py is an extra, and wit
             await super()._process_msg(sid, subject, reply, data, headers)
         except Exception as error:  # Whatever it is about: the next message can be read.
             self.unreadable += 1
-            if self._may_tell.has_taken(monotonic_ns()):
+            if self._may_tell.try_acquire(monotonic_ns()):
                 log.warning("a message that cannot be read was dropped: %s", error)
 
     async def _read_loop(self) -> None:

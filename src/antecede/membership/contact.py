@@ -70,14 +70,14 @@ class Candidate:
         session = contact.session
         fixed = contact.address is not None
         address = contact.address if fixed else self.address
-        session.agree(greeting.window, greeting.payload_limit, greeting.socket_bytes)
+        session.apply_peer_limits(greeting.window, greeting.payload_limit, greeting.socket_bytes)
         session.keeps = greeting.keeps & KEEPS != 0
         session.version = min(greeting.newest, VERSION)
         session.establish(
             greeting.incarnation, self.token_in, greeting.token, address, fixed, seal, now_ns
         )
 
-    def has_crashed_again(self, greeting: Greeting) -> bool:
+    def has_restarted(self, greeting: Greeting) -> bool:
         """Whether somebody who was met, and is on its way back from its journal, begins afresh."""
         known = self.contact.session.incarnation == greeting.incarnation
         return known and self.greeting.token != greeting.token
@@ -89,7 +89,7 @@ class Candidate:
         session = contact.session
         if session.incarnation == self.greeting.incarnation:
             return session.credit.is_overdrawn()
-        return session.met and not contact.restarts.is_left(now_ns)
+        return session.met and not contact.restarts.available(now_ns)
 
 
 @final
@@ -181,7 +181,7 @@ class Contact:
         self.replaced: list[int] = []
         self.restarts: Final = RateLimiter(RESTARTS_AT_ONCE, RESTART_NS)
 
-    def begin(self, session: Session, incarnation: i64) -> None:
+    def begin_session(self, session: Session, incarnation: i64) -> None:
         """From now on the contact is this session, with this incarnation."""
         if self.session.incarnation != incarnation:
             self.replaced.append(self.session.incarnation)
@@ -196,7 +196,7 @@ class Contact:
             return SILENT if session.standing.silent else HERE
         return NEW if self.is_new else AWAY
 
-    def is_there(self) -> None:
+    def on_met(self) -> None:
         """The incarnation that was awaited has come."""
         self.is_new = False
         self.expelled = False
@@ -240,17 +240,17 @@ class Contact:
                 newest = incarnation
         return newest
 
-    def greet_with(self, token: i64, incarnation: i64) -> None:
+    def set_hello_token(self, token: i64, incarnation: i64) -> None:
         """From now on our hellos carry this token, which that incarnation (0: any) was promised."""
         self.hello_token = token
         self.hello_for = incarnation
 
-    def greets_at(self, time_ns: i64) -> None:
+    def schedule_hello(self, time_ns: i64) -> None:
         """Say the first of a series of hellos then."""
         self._hellos = 0
         self.hello_at_ns = time_ns
 
-    def has_greeted(self, now_ns: i64) -> None:
+    def on_hello_sent(self, now_ns: i64) -> None:
         """A hello has left; the next one follows if there is no answer."""
         doublings = self._hellos
         if doublings > HELLO_DOUBLINGS_MAX:
@@ -259,7 +259,7 @@ class Contact:
         self.hello_sent_ns = now_ns
         self.hello_at_ns = now_ns + (HELLO_NS << doublings)
 
-    def needs_no_hello(self) -> None:
+    def on_hello_answered(self) -> None:
         """The hellos were answered."""
         self._hellos = 0
         self.hello_at_ns = NEVER_NS
@@ -270,7 +270,7 @@ class Contact:
         if not self.session.met:
             self.objection = reason
 
-    def refused(self, reason: str) -> bool:
+    def record_refusal(self, reason: str) -> bool:
         """It will not talk to us; False if it had said so."""
         if self.refusal == reason:
             return False
@@ -287,10 +287,10 @@ class Contact:
 
     def withdraw_offers(self, guard: HandshakeCrypto) -> None:
         """What was offered to a key that it does not have any more is not offered."""
-        kept = [offer for offer in self.offers if guard.knows(self.name, offer.seal.peer_key)]
+        kept = [offer for offer in self.offers if guard.trusts(self.name, offer.seal.peer_key)]
         self.offers[:] = kept
 
-    def follows_hint(self, now_ns: i64) -> bool:
+    def try_follow_hint(self, now_ns: i64) -> bool:
         """Whether to greet it because somebody says that it does not know us: now and then."""
         if now_ns - self.hinted_ns < HINT_INTERVAL_NS:
             return False

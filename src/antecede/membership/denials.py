@@ -34,7 +34,7 @@ class Denials:
         """Say no, with this reason."""
         self.count += 1
         data = write_refusal(self._me.name, reason)
-        self._out.append(Datagram(address, data if letter is None else letter.answer(data)))
+        self._out.append(Datagram(address, data if letter is None else letter.reply(data)))
 
     def deny_late(self, letter: HandshakeMessage, address: object) -> None:
         """Say no to a hello that was made before one that was answered, and when that was made.

@@ -38,7 +38,7 @@ from antecede.wire.handshake import (
     VERSION,
     WELCOME,
     Greeting,
-    is_keyed,
+    is_encrypted,
     read_greeting,
     read_refusal,
     read_unknown,
@@ -154,7 +154,7 @@ class Directory:
             raise LocalError(f"a node has at most {PEERS_LIMIT} peers; remove one first")
         return gone
 
-    def strangers_in_excess(self) -> list[str]:
+    def strangers_to_evict(self) -> list[str]:
         """The strangers to forget, those first that came first, before one more is let in.
 
         They have said hello, and nothing that shows that they are where they say: anybody can.
@@ -173,12 +173,12 @@ class Directory:
         """A new contact; it is greeted at once if its address is known."""
         if contact.stranger:
             self._unmet_strangers[contact.name] = None
-        contact.greet_with(self._tokens.fresh(), 0)
+        contact.set_hello_token(self._tokens.fresh(), 0)
         self.by_name[contact.name] = contact
         self._newcomers.add(contact, now_ns)
         self._refused.forget(contact.name)
         if contact.address is not None:
-            contact.greets_at(now_ns)
+            contact.schedule_hello(now_ns)
             self.plan_hello(contact)
 
     def locate(self, contact: Contact, address: object, datagram_size: i64, now_ns: i64) -> None:
@@ -189,7 +189,7 @@ class Directory:
         if contact.session.standing.phase != MET:
             contact.session.resize(datagram_size)
             if address is not None:
-                contact.greets_at(now_ns)
+                contact.schedule_hello(now_ns)
                 self.plan_hello(contact)
 
     def remove(self, contact: Contact) -> None:
@@ -235,7 +235,7 @@ class Directory:
                 return contact.name
         return str(address)
 
-    def withdrawn(self) -> list[Session]:
+    def sessions_with_revoked_keys(self) -> list[Session]:
         """The sessions under keys that are not any more those of their peers."""
         guard = self._guard
         if guard is None:
@@ -245,18 +245,18 @@ class Directory:
             contact.withdraw_offers(guard)
             session = contact.session
             for seal in (session.seal, session.receiving_seal):
-                if seal is not None and not guard.knows(contact.name, seal.peer_key):
+                if seal is not None and not guard.trusts(contact.name, seal.peer_key):
                     over.append(session)
                     break
         return over
 
     # Hellos.
 
-    def seek(self, contact: Contact, now_ns: i64) -> None:
+    def greet_successor(self, contact: Contact, now_ns: i64) -> None:
         """A contact's incarnation is over: greet whoever comes next under that name."""
-        contact.greet_with(self._tokens.fresh(), 0)
+        contact.set_hello_token(self._tokens.fresh(), 0)
         if contact.address is not None:
-            contact.greets_at(now_ns + SEEK_NS)
+            contact.schedule_hello(now_ns + SEEK_NS)
             self.plan_hello(contact)
 
     def wake_ns(self) -> i64:
@@ -275,7 +275,7 @@ class Directory:
 
     # What comes.
 
-    def opened(self, address: object, data: bytes, now_ns: i64) -> Envelope:
+    def decrypt_greeting(self, address: object, data: bytes, now_ns: i64) -> Envelope:
         """What is in the envelope of a greeting; None if that is of no interest any more.
 
         `RemoteError` if it has an envelope and we have no keys, or the other way round.
@@ -284,21 +284,21 @@ class Directory:
         if guard is None:
             self._report_foreign(address, "it has a key, and this node has none", now_ns)
             raise RemoteError("a greeting with a key, and there are no keys here")
-        if not is_keyed(data):
+        if not is_encrypted(data):
             self._report_foreign(
                 address, "it has no key, and this node talks only with keys", now_ns
             )
             raise RemoteError("a greeting without a key, where keys are required")
         try:
             if data[0] == KEYED_COOKIE:
-                self._come_again(guard.heed(data, now_ns), now_ns)
+                self._retry_hello(guard.on_cookie(data, now_ns), now_ns)
                 return None
             if data[0] == KEYED_HELLO:
                 challenge = guard.challenge(data, address, now_ns)
                 if challenge:
                     self._out.append(Datagram(address, challenge))
                     return None
-            letter = guard.open(data)
+            letter = guard.decrypt(data)
         except RemoteError:
             self._report_foreign(
                 address, "it has another key than we know, or knows another of us", now_ns
@@ -310,7 +310,7 @@ class Directory:
             raise RemoteError("a greeting in the wrong envelope")
         return letter
 
-    def _come_again(self, name: str, now_ns: i64) -> None:
+    def _retry_hello(self, name: str, now_ns: i64) -> None:
         contact = self.by_name.get(name)
         if contact is not None and contact.hello_at_ns != NEVER_NS:
             self._say_hello(contact, now_ns)
@@ -338,18 +338,18 @@ class Directory:
                 self.denials.deny_version(name, oldest, newest, address, now_ns)
             return None
         greeting = read_greeting(reader, oldest, newest)
-        if letter is not None and not letter.proves(greeting.name):
+        if letter is not None and not letter.is_from(greeting.name):
             self._report_foreign(address, "it has another key than we know", now_ns)
             raise RemoteError("a greeting under a name whose key its writer does not have")
-        if self._fences.bars(greeting.name, greeting.incarnation):
-            if letter is not None and kind == HELLO and letter.is_late():
-                self._was_answered(letter, greeting.name, address, now_ns)
+        if self._fences.is_expelled(greeting.name, greeting.incarnation):
+            if letter is not None and kind == HELLO and letter.is_replayed():
+                self._repeat_answer(letter, greeting.name, address, now_ns)
             elif greeting.target == self._me.name:
-                self._on_ghost(kind, greeting, address, letter, now_ns)
+                self._on_expelled_greeting(kind, greeting, address, letter, now_ns)
             return None
         if kind == WELCOME:
             return self._on_welcome(greeting, address, letter, now_ns)
-        if letter is not None and self._was_answered(letter, greeting.name, address, now_ns):
+        if letter is not None and self._repeat_answer(letter, greeting.name, address, now_ns):
             return None
         contact = self.by_name.get(greeting.name)
         if letter is not None and contact is not None and contact.lives_twice(greeting):
@@ -363,14 +363,14 @@ class Directory:
     ) -> None:
         """Somebody will not talk to us: worth reporting, once."""
         name, reason, stamp = read_refusal(reader)
-        if letter is not None and not letter.proves(name):
+        if letter is not None and not letter.is_from(name):
             raise RemoteError("a refusal under a name whose key its writer does not have")
         contact = self.by_name.get(name)
         if letter is not None and contact is not None and self._was_late(contact, stamp, now_ns):
             return
         if contact is None and letter is None:
             contact = self.by_name.get(self.name_at(address))
-        if contact is not None and contact.refused(reason):
+        if contact is not None and contact.record_refusal(reason):
             self._reports.append(
                 Refused(name=contact.name, address=seen_at(address), reason=reason)
             )
@@ -390,7 +390,7 @@ class Directory:
             return None
         if self._guard is not None:
             # Anybody can have said so. A hello does no harm, if there are few of them.
-            if contact.hello_at_ns == NEVER_NS and contact.follows_hint(now_ns):
+            if contact.hello_at_ns == NEVER_NS and contact.try_follow_hint(now_ns):
                 self._say_hello(contact, now_ns)
             return None
         standing = session.standing
@@ -399,7 +399,7 @@ class Directory:
             return session
         if contact.hello_at_ns == NEVER_NS:
             if contact.hello_token == 0:
-                contact.greet_with(self._tokens.fresh(), 0)
+                contact.set_hello_token(self._tokens.fresh(), 0)
             self._say_hello(contact, now_ns)
         return None
 
@@ -409,10 +409,10 @@ class Directory:
         Nor is a smaller datagram answered with a larger one.
         """
         self.stale += 1
-        if token > 0 and size >= UNKNOWN_SIZE and self.may_answer(now_ns):
+        if token > 0 and size >= UNKNOWN_SIZE and self.try_acquire_answer(now_ns):
             self._out.append(Datagram(address, write_unknown(token)))
 
-    def may_be_next(self, name: str) -> bool:
+    def may_be_successor(self, name: str) -> bool:
         """Whether what came with the token of an expelled peer may be from the one after it.
 
         A hello of ours that came late may have given it that token. Every other time it is told
@@ -426,11 +426,11 @@ class Directory:
         by_name = self.by_name
         return [n for n in self.ghosts.split if n in by_name and by_name[n].expelled]
 
-    def saw_stale(self) -> None:
+    def count_stale(self) -> None:
         """A datagram of an incarnation that is over has come."""
         self.stale += 1
 
-    def may_answer(self, now_ns: i64) -> bool:
+    def try_acquire_answer(self, now_ns: i64) -> bool:
         """Whether somebody who is not a peer may be answered already."""
         if now_ns < self._unknown_at_ns:
             return False
@@ -443,18 +443,20 @@ class Directory:
         The news may have come after its greeting.
         """
         found = self._candidates.get(token)
-        if found is not None and self._fences.bars(found.contact.name, found.greeting.incarnation):
+        if found is not None and self._fences.is_expelled(
+            found.contact.name, found.greeting.incarnation
+        ):
             return None
         return found
 
-    def confirm(self, candidate: Candidate) -> None:
+    def accept_candidate(self, candidate: Candidate) -> None:
         """The candidate is believed: nothing more is asked of that contact."""
         contact = candidate.contact
         self._unmet_strangers.pop(contact.name, None)
         self._newcomers.forget(contact.name)
         self._drop_candidates(contact)
-        contact.greet_with(0, 0)
-        contact.needs_no_hello()
+        contact.set_hello_token(0, 0)
+        contact.on_hello_answered()
 
     # Later lives of this node.
 
@@ -467,10 +469,10 @@ class Directory:
         """This node is another incarnation now: whatever was said to it is for nobody."""
         for contact in self.by_name.values():
             self._drop_candidates(contact)
-            contact.greet_with(self._tokens.fresh(), 0)
-            contact.needs_no_hello()
+            contact.set_hello_token(self._tokens.fresh(), 0)
+            contact.on_hello_answered()
             if contact.address is not None:
-                contact.greets_at(now_ns)
+                contact.schedule_hello(now_ns)
                 self.plan_hello(contact)
 
     def _newest_number(self, name: str) -> i64:
@@ -492,25 +494,25 @@ class Directory:
             return False  # Whoever comes after us is over, and so are we: we will be told.
         if proven:
             self._later = LaterLife(contact.name, greeting.met, address)
-        elif contact.follows_hint(now_ns):
+        elif contact.try_follow_hint(now_ns):
             self._say_hello(contact, now_ns, address)
         return True
 
     # Greetings, inside.
 
-    def _was_answered(
+    def _repeat_answer(
         self, letter: HandshakeMessage, name: str, address: object, now_ns: i64
     ) -> bool:
         """Whether this very hello had an answer, and gets the same again, or a later one had."""
-        before = letter.former_answer()
+        before = letter.previous_reply()
         if before:
             contact = self.by_name.get(name)
             where = None if contact is None else contact.address
             self._out.append(Datagram(address if where is None else where, before))
             return True
-        if letter.is_late():
+        if letter.is_replayed():
             self.stale += 1
-            if self.may_answer(now_ns):
+            if self.try_acquire_answer(now_ns):
                 self.denials.deny_late(letter, address)
             return True
         return False
@@ -520,7 +522,7 @@ class Directory:
         guard = self._guard
         if guard is None or stamp == 0 or not guard.stamp_above(stamp):
             return False
-        if contact.hello_at_ns != NEVER_NS and contact.follows_hint(now_ns):
+        if contact.hello_at_ns != NEVER_NS and contact.try_follow_hint(now_ns):
             self._say_hello(contact, now_ns)
         return True
 
@@ -543,7 +545,7 @@ class Directory:
         elif not self._has_met_later(contact, greeting, address, letter is not None, now_ns):
             self._welcome(contact, greeting, address, letter, now_ns)
 
-    def _on_ghost(
+    def _on_expelled_greeting(
         self, kind: i64, greeting: Greeting, address: object, letter: Envelope, now_ns: i64
     ) -> None:
         """Somebody who is expelled greets, met or not; it may live, and not know it yet."""
@@ -554,9 +556,9 @@ class Directory:
             return
         contact = self.by_name.get(greeting.name)
         if contact is not None and contact.hello_token == greeting.echo != 0:
-            self.ghosts.has_answered(greeting, address, letter, now_ns)
+            self.ghosts.on_answer(greeting, address, letter, now_ns)
             # It knows that token now: nobody else gets it.
-            contact.greet_with(self._tokens.fresh(), 0)
+            contact.set_hello_token(self._tokens.fresh(), 0)
 
     def _on_welcome(
         self, greeting: Greeting, address: object, letter: Envelope, now_ns: i64
@@ -569,7 +571,7 @@ class Directory:
             return None
         session = contact.session
         if contact.is_known(greeting):
-            contact.needs_no_hello()
+            contact.on_hello_answered()
             return None
         incarnation = greeting.incarnation
         if contact.hello_token != 0 and greeting.echo == contact.hello_token:
@@ -578,10 +580,10 @@ class Directory:
             if contact.hello_for in (0, incarnation):
                 seal = None if letter is None else letter.seal(now_ns)
                 return Candidate(contact, greeting, address, contact.hello_token, seal)
-            self._greet_afresh(contact, incarnation, now_ns)
+            self._hello_with_new_token(contact, incarnation, now_ns)
         elif session.met and greeting.echo == session.token_in:
             if incarnation != session.incarnation:
-                self._greet_afresh(contact, incarnation, now_ns)
+                self._hello_with_new_token(contact, incarnation, now_ns)
             elif letter is not None and greeting.keeps & FORMER_IS_OVER:
                 # It does not know our session any more, because we are over: it will say so.
                 return Candidate(contact, greeting, address, session.token_in, letter.seal(now_ns))
@@ -609,17 +611,14 @@ class Directory:
         where = contact.address if contact.address is not None else address
         data = write_greeting(WELCOME, answer)
         if letter is not None:
-            data = letter.answer(data)
+            data = letter.reply(data)
             contact.offer(token, letter.seal(now_ns))
         self._out.append(Datagram(where, data))
 
     def _is_remembered(self, session: Session, greeting: Greeting) -> bool:
         """Whether a hello with another token is from the very one that the session is with."""
-        return (
-            greeting.echo != 0
-            and greeting.incarnation == session.incarnation
-            and self.by_token.get(greeting.echo) is session
-        )
+        same = greeting.echo != 0 and greeting.incarnation == session.incarnation
+        return same and self.by_token.get(greeting.echo) is session
 
     def _say_hello(self, contact: Contact, now_ns: i64, seen_at: object = None) -> None:
         """Greet a contact, and plan the next hello in case there is no answer."""
@@ -629,7 +628,7 @@ class Directory:
         address = contact.address if contact.address is not None else session.proven_address
         if address is None:
             address = seen_at
-        contact.has_greeted(now_ns)
+        contact.on_hello_sent(now_ns)
         if address is not None:
             known = session.token_out if session.met and not session.ended else 0
             greeting = self._greeting(contact, token, known)
@@ -651,29 +650,28 @@ class Directory:
         guard = self._guard
         if guard is None:
             return [write_greeting(HELLO, greeting)]
-        return guard.hellos(name, write_greeting(HELLO, greeting, guard.greeting_size()), now_ns)
+        padded = write_greeting(HELLO, greeting, guard.greeting_size())
+        return guard.encrypt_hellos(name, padded, now_ns)
 
-    def _greet_afresh(self, contact: Contact, incarnation: i64, now_ns: i64) -> None:
+    def _hello_with_new_token(self, contact: Contact, incarnation: i64, now_ns: i64) -> None:
         """Another incarnation answers than the one that has our token: it gets one of its own."""
         candidate = contact.candidate_of(incarnation)
         token = self._tokens.fresh() if candidate is None else candidate.token_in
-        contact.greet_with(token, incarnation)
-        contact.greets_at(now_ns)
+        contact.set_hello_token(token, incarnation)
+        contact.schedule_hello(now_ns)
         self._say_hello(contact, now_ns)
 
     def plan_hello(self, contact: Contact) -> None:
         """Say the next hello when it is due."""
         heappush(self._timers, (contact.hello_at_ns, contact.name))
 
-    # Candidates, inside.
-
     def _candidate_token(self, contact: Contact, greeting: Greeting, address: object) -> i64:
         """The token for somebody who has still to show that it is there."""
         incarnation = greeting.incarnation
         before = contact.candidate_of(incarnation)
-        if before is not None and before.has_crashed_again(greeting):
+        if before is not None and before.has_restarted(greeting):
             # What it has said meanwhile must not be mistaken for what it says now.
-            contact.greet_with(self._tokens.fresh(), 0)
+            contact.set_hello_token(self._tokens.fresh(), 0)
             self._drop_candidates(contact)
             before = None
         if before is not None:
@@ -681,10 +679,10 @@ class Directory:
             contact.candidates.remove(before)
         else:
             if contact.hello_token == 0:
-                contact.greet_with(self._tokens.fresh(), contact.hello_for)
+                contact.set_hello_token(self._tokens.fresh(), contact.hello_for)
             token = contact.hello_token
             if contact.hello_for == 0:
-                contact.greet_with(token, incarnation)
+                contact.set_hello_token(token, incarnation)
             elif contact.hello_for != incarnation:
                 token = self._recalled.token(contact.session.id, incarnation, contact.name)
         candidate = Candidate(contact, greeting, address, token)

@@ -227,7 +227,7 @@ class FailureDetector:
         return standing.phase == RESUMING or session.path.flight.eliciting > 0
 
     def _owes(self, session: Session) -> bool:
-        return self._process.owes(session.id) > 0 or self._process.misses(session.id)
+        return self._process.unacked_by(session.id) > 0 or self._process.misses(session.id)
 
     def _answered(self, others: list[Session]) -> i64:
         """How many members have answered since everybody was pinged, this node included."""
@@ -243,7 +243,7 @@ class FailureDetector:
         for contact in self._directory.by_name.values():
             if is_reached(contact):
                 contact.session.ping_due = True
-                self._core.mark(contact.session)
+                self._core.request_write(contact.session)
 
     def _ask_again(self, silent: list[Session], now_ns: i64) -> None:
         """Others have just answered: the silent ones get every chance to do so as well.
@@ -254,9 +254,9 @@ class FailureDetector:
             contact = self._directory.by_name[session.name]
             if is_reached(contact):
                 session.ping_due = True
-                self._core.mark(session)
+                self._core.request_write(session)
             elif contact.address is not None and contact.hello_at_ns > now_ns + HELLO_NS:
-                contact.greets_at(now_ns)
+                contact.schedule_hello(now_ns)
                 self._directory.plan_hello(contact)
 
 

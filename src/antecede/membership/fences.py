@@ -73,7 +73,7 @@ class Expulsions:
         """A peer is there, and it is known which incarnation it is."""
         self._met.setdefault(session.name, {})[int(session.incarnation)] = int(session.id)
 
-    def bars(self, name: str, incarnation: i64) -> bool:
+    def is_expelled(self, name: str, incarnation: i64) -> bool:
         """Whether this incarnation is expelled, or one that came after it."""
         newest = self._newest.get(name)
         return newest is not None and incarnation <= newest
@@ -100,7 +100,7 @@ class Expulsions:
         newest = None if expelled is None else expelled.get(self._newest.get(name, 0))
         return ME if newest is None else newest[0]
 
-    def stone(self, process: int) -> ExpulsionRecord | None:
+    def record_of(self, process: int) -> ExpulsionRecord | None:
         """What is known of an expelled process."""
         return self._stones.get(process)
 
@@ -111,7 +111,7 @@ class Expulsions:
             return NodeFenced(name=self._name, by="?", reason="", told_by=told_by)
         return NodeFenced(name=self._name, by=stone.by, reason=stone.reason, told_by=told_by)
 
-    def stone_for(self, session: Session) -> ExpulsionRecord | None:
+    def record_for(self, session: Session) -> ExpulsionRecord | None:
         """What an expelled one is to be told of itself.
 
         The newest stone of a name stands for all before it, but each knows only its own number.
@@ -121,7 +121,7 @@ class Expulsions:
             return None
         return ExpulsionRecord(found.name, session.incarnation, found.by, found.reason)
 
-    def stones(self, processes: list[int]) -> list[ExpulsionRecord]:
+    def newest_records(self, processes: list[int]) -> list[ExpulsionRecord]:
         """What is to be told of these: of each name the newest, which stands for all before it."""
         newest: dict[str, ExpulsionRecord] = {}
         for process in processes:
@@ -151,7 +151,7 @@ class Expulsions:
                 self._remember(process, stone)
         # Who tells of them need not be told: its own word may be the only one that comes.
         session.noted(processes)
-        self._core.hear_news(session, ExpulsionNotice(processes, None), now_ns)
+        self._core.arrive_expulsion(session, ExpulsionNotice(processes, None), now_ns)
 
     def read_noted(self, session: Session, stones: list[ExpulsionRecord], now_ns: i64) -> None:
         """A peer has taken note of these."""
@@ -161,7 +161,7 @@ class Expulsions:
                 if incarnation <= stone.incarnation:
                     known += processes
         session.noted(known)
-        self._core.hear_news(session, ExpulsionAck(known), now_ns)
+        self._core.arrive_expulsion(session, ExpulsionAck(known), now_ns)
 
     def _count_hearsay(self, session: Session, stones: list[ExpulsionRecord]) -> None:
         """`RemoteError` if a peer tells of more that nobody here has heard of than may be true."""
@@ -179,7 +179,7 @@ class Expulsions:
         if process not in self._stones:
             self._put(process, stone)
             if self._kept is not None:
-                self._kept.expelled(process, stone)
+                self._kept.on_expelled(process, stone)
         self._note_newest(process, stone)
 
     def _put(self, process: i64, stone: ExpulsionRecord) -> None:

@@ -87,13 +87,13 @@ class ExpelledSpeakers:
         answer.keeps |= FORMER_IS_OVER
         data = write_greeting(WELCOME, answer)
         if letter is not None:
-            data = letter.answer(data)
+            data = letter.reply(data)
             session.seal = letter.seal(now_ns)
         self.add(session)
         self._out.append(Datagram(address, data))
         self.to_tell.append((session, GREETING_SIZE - len(data)))
 
-    def has_answered(
+    def on_answer(
         self, greeting: Greeting, address: object, letter: HandshakeMessage | None, now_ns: i64
     ) -> None:
         """One that is expelled has answered a hello of ours: it is there, and is to be told.

@@ -34,11 +34,11 @@ class HandshakeMessage:
         """Whether it answers a hello of ours; else it is a hello."""
 
     @abstractmethod
-    def proves(self, name: str) -> bool:
+    def is_from(self, name: str) -> bool:
         """Whether nobody but `name` can have written it."""
 
     @abstractmethod
-    def is_late(self) -> bool:
+    def is_replayed(self) -> bool:
         """Whether a later hello of its writer has been answered: it is old, or recorded."""
 
     @abstractmethod
@@ -50,11 +50,11 @@ class HandshakeMessage:
         """An answer to a late hello, in its envelope; nothing is remembered of it."""
 
     @abstractmethod
-    def former_answer(self) -> bytes:
+    def previous_reply(self) -> bytes:
         """The answer that this very hello has had, in its envelope; empty if it had none."""
 
     @abstractmethod
-    def answer(self, text: bytes) -> bytes:
+    def reply(self, text: bytes) -> bytes:
         """An answer to this hello, in its envelope; from now on it is remembered."""
 
     @abstractmethod
@@ -75,7 +75,7 @@ class HandshakeCrypto:
         """What sealing adds to a datagram."""
 
     @abstractmethod
-    def hellos(self, name: str, text: bytes, now_ns: int) -> list[bytes]:
+    def encrypt_hellos(self, name: str, text: bytes, now_ns: int) -> list[bytes]:
         """A hello in an envelope for each key that `name` may have.
 
         The same hello is the same bytes for a while, so that any of its copies may be answered.
@@ -89,11 +89,11 @@ class HandshakeCrypto:
         """
 
     @abstractmethod
-    def heed(self, envelope: bytes, now_ns: int) -> str:
+    def on_cookie(self, envelope: bytes, now_ns: int) -> str:
         """Such an answer to a hello of ours has come: whom to greet again at once, or nobody."""
 
     @abstractmethod
-    def open(self, envelope: bytes) -> HandshakeMessage | None:
+    def decrypt(self, envelope: bytes) -> HandshakeMessage | None:
         """What is inside; `RemoteError` if it is not for us, or not from whom it must be.
 
         None if it answers no hello that still waits for an answer.
@@ -104,7 +104,7 @@ class HandshakeCrypto:
         """Make hellos from now on later than this; False if they are, or if it makes no sense."""
 
     @abstractmethod
-    def knows(self, name: str, key: bytes) -> bool:
+    def trusts(self, name: str, key: bytes) -> bool:
         """Whether who has this public key may speak under that name, now."""
 
     @abstractmethod
@@ -138,19 +138,19 @@ class SealedDatagram:
         self._body_at: Final[i64] = reader.position()
         self._data: Final = data
 
-    def opened_with(self, seal: SessionKeys) -> bytes:
+    def decrypt_with(self, seal: SessionKeys) -> bytes:
         """The body; `RemoteError` if this is not its seal."""
-        return seal.opened(self._data, self._body_at, self.number)
+        return seal.decrypt(self._data, self._body_at, self.number)
 
     def opened_in(self, session: Session, offers: list[OfferedKeys], token: i64) -> bytes:
         """The body of a datagram of this session, sealed with what either side had offered."""
         assert session.seal is not None, "with a guard every session has one"
         try:
-            return self.opened_with(session.receiving_seal or session.seal)
+            return self.decrypt_with(session.receiving_seal or session.seal)
         except RemoteError:
             if session.receiving_seal is not None:
-                return self.opened_with(session.seal)
-            found = self.opened_with_one_of(offers, token)
+                return self.decrypt_with(session.seal)
+            found = self.decrypt_with_one_of(offers, token)
             if found is None:
                 raise
             body, offer = found
@@ -158,14 +158,14 @@ class SealedDatagram:
             session.receiving_seal = offer.seal
             return body
 
-    def opened_with_one_of(
+    def decrypt_with_one_of(
         self, offers: list[OfferedKeys], token: i64
     ) -> tuple[bytes, OfferedKeys] | None:
         """The body and whose seal it was, of the offers that go with a token."""
         for offer in offers:
             if offer.token == token:
                 try:
-                    return self.opened_with(offer.seal), offer
+                    return self.decrypt_with(offer.seal), offer
                 except RemoteError:
                     continue
         return None

@@ -13,7 +13,7 @@ from antecede.endpoint.endpoint import Endpoint
 from antecede.runtime.config.settings import Settings
 from antecede.runtime.deliveries import Deliveries
 from antecede.runtime.errors import BufferFull, NodeClosed, WouldDeadlock
-from antecede.runtime.notifier import Notifier, one_turn
+from antecede.runtime.notifier import Notifier, yield_to_loop
 from antecede.runtime.send_queue import Lines, Place
 from antecede.runtime.targets import Targets
 from antecede.units import messages_text
@@ -110,9 +110,9 @@ class Backpressure:
         self.careful = True
         try:
             if paced:
-                await one_turn()
+                await yield_to_loop()
                 self._check_open()
-            await self._give_way()
+            await self._yield_to_consumer()
             begun = self._loop.time()
             targets = resolve()
             while not self._may_go(place, targets, payload):
@@ -143,7 +143,7 @@ class Backpressure:
                 await self._progress.wait()
             else:
                 await place.sleep()
-        elif self._deliveries.take_ahead(self._ahead_limit()):
+        elif self._deliveries.prefetch(self._ahead_limit()):
             self.careful = True
         else:
             left = begun + STANDSTILL_SECONDS - self._loop.time()
@@ -153,7 +153,7 @@ class Backpressure:
                 async with asyncio.timeout(left):
                     await self._progress.wait()
 
-    async def _give_way(self) -> None:
+    async def _yield_to_consumer(self) -> None:
         """Let a consumer that is behind catch up first, or whatever room it gets would be lost."""
         while self._deliveries.is_ahead and not self._is_consuming():
             await self._progress.wait()
@@ -182,4 +182,4 @@ class Backpressure:
         inbox = self._endpoint.inbox
         if to_self and not inbox.has_room_for_own(self._settings.receive_window):
             return True
-        return inbox.holds_up_a_peer()
+        return inbox.blocks_a_peer()

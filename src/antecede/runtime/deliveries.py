@@ -20,7 +20,7 @@ from antecede.endpoint.endpoint import Endpoint
 from antecede.runtime.callbacks import EXITS, is_ending
 from antecede.runtime.confirming import Confirming, InHand
 from antecede.runtime.errors import NodeClosed
-from antecede.runtime.notifier import Notifier, one_turn
+from antecede.runtime.notifier import Notifier, yield_to_loop
 from antecede.transport.flow_control import MESSAGE_COST
 from antecede.units import messages_text
 
@@ -119,12 +119,12 @@ class Deliveries:
         self._take()
         taken.extend(reversed(self._later))
         self._later = []
-        self._caught_up()
+        self._on_prefetch_taken()
         if self.confirming is not None:
             self.confirming.hand(asked, taken)
         return taken
 
-    def take_ahead(self, limit: int) -> bool:
+    def prefetch(self, limit: int) -> bool:
         """Take what has come although nobody asks for it yet, so that its senders get credit.
 
         False if there is nothing, or if already `limit` bytes of it wait for somebody to ask.
@@ -138,7 +138,7 @@ class Deliveries:
         self._consumed()
         return True
 
-    def _caught_up(self) -> None:
+    def _on_prefetch_taken(self) -> None:
         """If that was all that had been taken ahead, others may go on."""
         if self.is_ahead and not self._later:
             self.is_ahead = False
@@ -149,7 +149,7 @@ class Deliveries:
         held = (self._ready, self._later)
         return sum(len(message.payload) + MESSAGE_COST for part in held for message in part)
 
-    def hand_to(self, handler: Handler) -> None:
+    def set_handler(self, handler: Handler) -> None:
         """Call `handler` with every message from now on."""
         if self._handler is not None or self._handler_task is not None:
             raise LocalError("there is a handler already: one ordered point of delivery per node")
@@ -173,7 +173,7 @@ class Deliveries:
         """A handler has failed; it was logged."""
         self.failures += 1
 
-    def hand_over(self) -> bool:
+    def deliver_now(self) -> bool:
         """There are new messages: the handler is called, or a waiting task goes on, at once.
 
         True if it does that only in the next turn, as another task runs now.
@@ -189,7 +189,7 @@ class Deliveries:
         self._news.resume()
         return False
 
-    def announce(self) -> None:
+    def deliver_soon(self) -> None:
         """There are new messages; a waiting task takes them in the next turn."""
         if self._handler is not None:
             self._call(self._handler)
@@ -228,7 +228,7 @@ class Deliveries:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while self._handler is not None and self.unread():
-                    await one_turn()
+                    await yield_to_loop()
                 if self._handler_task is not None:
                     await asyncio.wait([self._handler_task])
                 return
@@ -250,7 +250,7 @@ class Deliveries:
         self._seekers += 1
         try:
             if self._later:
-                await one_turn()  # Another task may take all of it meanwhile.
+                await yield_to_loop()  # Another task may take all of it meanwhile.
             if timeout is None:
                 while not self._has_news():
                     await self._news.wait()
@@ -266,7 +266,7 @@ class Deliveries:
                 self._ready = self._later[-TURN_MESSAGES:]
                 del self._later[-TURN_MESSAGES:]
             if self.is_ahead:
-                self._caught_up()
+                self._on_prefetch_taken()
         return bool(self._ready)
 
     def _has_news(self) -> bool:
@@ -306,7 +306,7 @@ class Deliveries:
             if not self._later:
                 return
             message = self._later.pop()
-            if self._is_awaited(handler, message, self._handled(handler, message)):
+            if self._try_await(handler, message, self._handled(handler, message)):
                 return
 
     def _call_kept(self, handler: Handler, handling: UnconfirmedDeliveries, confirms: bool) -> None:
@@ -314,18 +314,18 @@ class Deliveries:
         last = len(self._later) - TURN_MESSAGES
         while self._handler is not None and (left := len(self._later) - max(0, last)) > 0:
             try:
-                result = handling.hand_over(self._later, handler, left, confirms)
+                result = handling.call_handler(self._later, handler, left, confirms)
             except EXITS:
                 raise
             except BaseException:
-                self._has_failed(handling.in_hand)
+                self._on_handler_error(handling.in_hand)
                 continue
             message = handling.in_hand
-            if message is not None and not self._is_awaited(handler, message, result):
+            if message is not None and not self._try_await(handler, message, result):
                 self._has_returned(message)
         handling.in_hand = None
 
-    def _is_awaited(self, handler: Handler, message: InboundMessage, result: object) -> bool:
+    def _try_await(self, handler: Handler, message: InboundMessage, result: object) -> bool:
         """Whether it is no plain function: from now on a task awaits it for every message."""
         if result is None or not inspect.isawaitable(result):
             return False
@@ -351,7 +351,7 @@ class Deliveries:
         except EXITS:
             raise
         except BaseException:
-            self._has_failed(message)
+            self._on_handler_error(message)
             return None
         if result is None or not inspect.isawaitable(result):
             self._has_returned(message)
@@ -364,10 +364,10 @@ class Deliveries:
         except EXITS:
             raise
         except BaseException:
-            self._has_failed(message)
+            self._on_handler_error(message)
             return None
 
-    def _has_failed(self, message: InboundMessage | None) -> None:
+    def _on_handler_error(self, message: InboundMessage | None) -> None:
         self.failures += 1
         log.exception("%s: the message handler failed for %r", self._name, message)
 
@@ -381,7 +381,7 @@ class Deliveries:
         except BaseException:
             if is_ending(self._handler_task):
                 raise  # It is the loop that ends, not something that the handler waited for.
-            self._has_failed(message)
+            self._on_handler_error(message)
         else:
             self._has_returned(message)
 

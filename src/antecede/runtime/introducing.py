@@ -35,7 +35,7 @@ class Introductions:
         stranger = seen_at is not None
         now_ns = transport.now_ns()
         self._endpoint.add_peer(name, resolved, process, size, now_ns, stranger)
-        transport.seek(resolved)
+        transport.relookup(resolved)
 
     def has_let_in(self, stranger: Stranger) -> bool:
         """Introduce a stranger, who will be welcome at its next hello; whether that is told."""

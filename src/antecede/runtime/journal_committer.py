@@ -101,7 +101,7 @@ class CommitWriter:
     def put(self, body: bytes, snapshot: list[bytes] | None, then: Then) -> None:
         """Commit these records, or begin a new file with a snapshot."""
         if snapshot is not None:
-            self._do(partial(self._journal.begin_anew, snapshot), then)
+            self._do(partial(self._journal.rotate_file, snapshot), then)
         elif self._kernel is not None:
             self._write_and_sync(self._kernel, body, then)
         else:
@@ -129,7 +129,7 @@ class CommitWriter:
     def _then_room(self, write: Callable[[], None]) -> str:
         """Write; why there is no room for more."""
         write()
-        return self._journal.is_short_of_room()
+        return self._journal.shortage()
 
     def _write_and_sync(self, kernel: "KernelSync", body: bytes, then: Then) -> None:
         try:
@@ -139,17 +139,17 @@ class CommitWriter:
             return
         self._then = then
         try:
-            kernel.sync(descriptor, self._has_synced)
+            kernel.sync(descriptor, self._on_synced)
         except OSError:
             self._do(self._journal.sync_appended, then)
 
-    def _has_synced(self, error: int) -> None:
+    def _on_synced(self, error: int) -> None:
         then = self._then
         assert then is not None, "something was put"
         self._then = None
         try:
-            self._journal.was_synced(error)
-            result: str | Exception = self._journal.is_short_of_room()
+            self._journal.on_synced(error)
+            result: str | Exception = self._journal.shortage()
         except AntecedeError as failed:
             result = failed
         then(result)
@@ -266,9 +266,9 @@ class JournalCommitter:
             endpoint.resume(self._core, node.transport.now_ns())
         self._core = []
         self._untold = node.endpoint.survival.untold()
-        self._journal.begin_anew(node.endpoint.survival.snapshot())
+        self._journal.rotate_file(node.endpoint.survival.snapshot())
 
-    def tell_untold(self) -> None:
+    def report_unreported(self) -> None:
         """Somebody listens: tell soon what the former process may not have told."""
         if self._untold:
             self._loop.call_soon(self._tell_untold, list(self.kept.untold.losses))
@@ -277,12 +277,12 @@ class JournalCommitter:
         untold, self._untold = self._untold, []
         if untold and not self._closed and self._node is not None:
             self._node.tell(untold)
-            self._strike_out(numbers)
+            self._on_reported(numbers)
 
-    def _strike_out(self, losses: list[int]) -> None:
+    def _on_reported(self, losses: list[int]) -> None:
         """When the application has what it was told, it need not be told again after a crash."""
         if losses:
-            self._call(partial(self.after_telling, partial(self.kept.told, losses)))
+            self._call(partial(self.after_telling, partial(self.kept.on_losses_reported, losses)))
 
     def _call(self, action: Callable[[], None]) -> None:
         """Do what the application has asked for; if that fails, the journal goes on."""
@@ -304,7 +304,7 @@ class JournalCommitter:
             raise self.full
         if self._short:
             # It is looked for room after every write; there may be some by now.
-            self._say_room(self._journal.is_short_of_room())
+            self._say_room(self._journal.shortage())
             if self._short:
                 raise JournalFull(self._short)
 
@@ -338,7 +338,7 @@ class JournalCommitter:
             accepting=self.failure() is None,
         )
 
-    async def kept_so_far(self) -> None:
+    async def wait_durable(self) -> None:
         """Wait until everything that has happened until now is on disk; a write is planned."""
         self._hurry = True
         awaited = self._begun + 1
@@ -349,12 +349,12 @@ class JournalCommitter:
         if self._done < awaited:
             raise self.failed or NodeClosed(self.kept.name)
 
-    def when_kept(self, action: Callable[[], None]) -> None:
+    def when_durable(self, action: Callable[[], None]) -> None:
         """Do this when everything that has happened until now is on disk; in order."""
         self._next.then.append(action)
         self._hurry = True
 
-    def collect(self, reports: list[Report]) -> None:
+    def end_turn(self, reports: list[Report]) -> None:
         """A turn has ended: write what happened in it as soon as nothing else is being written."""
         assert self._node is not None, "it has begun"
         endpoint = self._node.endpoint
@@ -371,8 +371,8 @@ class JournalCommitter:
         """The node leaves. If nobody misses anything of it, it begins a new life next time."""
         assert self._node is not None, "it has begun"
         if self._node.endpoint.buffered() == 0:
-            self.kept.end("it has left")
-        self.collect(self._node.endpoint.reports)
+            self.kept.on_life_ended("it has left")
+        self.end_turn(self._node.endpoint.reports)
         await self.finish()
 
     async def finish(self) -> None:
@@ -414,16 +414,16 @@ class JournalCommitter:
         group.reports += endpoint.reports
         endpoint.reports.clear()
         group.losses = self.kept.untold.take_fresh()
-        group.deliveries = endpoint.inbox.unsettled()
+        group.deliveries = endpoint.inbox.uncommitted()
         survival = endpoint.survival
-        if self._journal.outgrown() and self._journal.prepare():
+        if self._journal.needs_rotation() and self._journal.prepare():
             group.snapshot = survival.snapshot()
         else:
             group.body = self._later + survival.changes()
             if not group.body or not (self._hurry or survival.urgent):
                 # That something is over may wait, and everything else shows at once.
                 self._write_later(group.body)
-                self._has_been_kept()
+                self._on_committed()
                 return
         self._later = b""
         self._hurry = False
@@ -438,33 +438,33 @@ class JournalCommitter:
     def _write_what_waits(self) -> None:
         if self._later and not self._closed and self._node is not None:
             self._hurry = True
-            self.collect(self._node.endpoint.reports)
+            self.end_turn(self._node.endpoint.reports)
 
     def _attempt(self) -> None:
-        """Write what is to be written; `_has_tried` is told what came of it."""
+        """Write what is to be written; `_on_written` is told what came of it."""
         group = self._writing
         assert group is not None, "there is something to write"
-        self._committer.put(group.body, group.snapshot, self._has_tried)
+        self._committer.put(group.body, group.snapshot, self._on_written)
 
-    def _has_tried(self, result: str | Exception) -> None:
+    def _on_written(self, result: str | Exception) -> None:
         if self._closed:
             return
         if isinstance(result, str):
             self._say_room(result)
-            self._has_been_kept()
+            self._on_committed()
         elif isinstance(result, AntecedeError):
-            self._could_not(result)
+            self._on_write_failed(result)
         else:
-            self._could_not(JournalFailed(f"the journal cannot be written: {result!r}"))
+            self._on_write_failed(JournalFailed(f"the journal cannot be written: {result!r}"))
 
-    def _could_not(self, error: AntecedeError) -> None:
+    def _on_write_failed(self, error: AntecedeError) -> None:
         if isinstance(error, JournalUnavailable):
             # Nothing has changed, as if there were no room; and it may pass as that does.
             error = JournalFull(str(error))
         if isinstance(error, JournalFull):
             if self.full is None:
                 log.error("%s; nothing is accepted until that is over", error)
-            self._become(error)
+            self._set_full(error)
             self._loop.call_later(FULL_SECONDS, self._try_again)
             self._shown.notify()
             return
@@ -475,7 +475,7 @@ class JournalCommitter:
         assert self._node is not None, "it has begun"
         self._node.stop()
 
-    def _become(self, full: JournalFull | None) -> None:
+    def _set_full(self, full: JournalFull | None) -> None:
         """Full, or not: what could not be written down is not taken from the network either."""
         assert self._node is not None, "it has begun"
         self.full = full
@@ -490,25 +490,25 @@ class JournalCommitter:
             self._writing.snapshot = self._node.endpoint.survival.snapshot()
         self._attempt()
 
-    def _has_been_kept(self) -> None:
+    def _on_committed(self) -> None:
         """What was written may show; then the next group has its turn."""
         group = self._writing
         assert group is not None, "something was written"
         if self.full is not None:
             log.warning("there is room for the journal again")
-            self._become(None)
+            self._set_full(None)
         self._writing = None
         self._done += 1
-        self._show(group)
+        self._release(group)
         self._shown.notify()
         if self._writing is None and not self._closed and self._wanted:
             self._write()
 
-    def _show(self, group: CommitGroup) -> None:
+    def _release(self, group: CommitGroup) -> None:
         """What is on disk now may be seen."""
         node = self._node
         assert node is not None, "it has begun"
-        node.endpoint.inbox.settle(group.deliveries)
+        node.endpoint.inbox.release_committed(group.deliveries)
         if self._closed:
             return
         if group.datagrams:
@@ -517,9 +517,9 @@ class JournalCommitter:
             self._call(action)
         if group.reports:
             node.tell(group.reports)
-            self._strike_out(group.losses)
+            self._on_reported(group.losses)
         if node.endpoint.inbox.messages:
-            node.deliveries.announce()
+            node.deliveries.deliver_soon()
         if node.progress.waiters:
             node.progress.notify()
 
@@ -543,7 +543,7 @@ class OnDisk:
 
     def __await__(self) -> Generator[None, None, None]:
         self._plan()
-        return self._keeper.kept_so_far().__await__()
+        return self._keeper.wait_durable().__await__()
 
 
 class NeverOnDisk:
@@ -633,4 +633,4 @@ class AppJournal:
         """
         self._keeper.check()
         self._plan()
-        await self._keeper.kept_so_far()
+        await self._keeper.wait_durable()

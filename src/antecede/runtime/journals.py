@@ -19,7 +19,7 @@ KEPT_ORDERS: Final = ("causal", "hybrid-sps", "hybrid-csps")
 log = logging.getLogger(__name__)
 
 
-def open_keeper(
+def open_committer(
     settings: Settings, tokens: TokenSource, disk: Disk | None
 ) -> JournalCommitter | None:
     """The journal that the settings name, locked and read; None if they name none.
@@ -65,13 +65,13 @@ def opened(
     """Take the journal, and read it; it is closed again if it is not this node's."""
     records = journal.open()
     try:
-        return read_kept(settings, tokens, records)
+        return read_node_state(settings, tokens, records)
     except BaseException:
         journal.close()
         raise
 
 
-def read_kept(
+def read_node_state(
     settings: Settings, tokens: TokenSource, records: list[bytes] | None
 ) -> tuple[DurableNodeState, list[bytes]]:
     """What the journal says, and the records of the core; a new life if the last one is over."""
@@ -99,6 +99,6 @@ def read_kept(
         )
     if kept.ended:
         log.info("%s begins a new life: %s", settings.name, kept.ended)
-        kept.begin_anew(max(tokens.incarnation(), int(kept.incarnation) + 1))
+        kept.new_life(max(tokens.incarnation(), int(kept.incarnation) + 1))
         core = []
     return kept, core

@@ -24,13 +24,15 @@ from antecede.runtime.security.noise_handshake import NoiseCrypto
 log = logging.getLogger(__name__)
 
 
-def guard_of(settings: Settings, clock: Callable[[], int] = time.time_ns) -> NoiseCrypto | None:
+def make_handshake_crypto(
+    settings: Settings, clock: Callable[[], int] = time.time_ns
+) -> NoiseCrypto | None:
     """What keeps strangers out, if there are keys; `BadConfiguration` says what is wrong."""
-    ring = ring_of(settings)
+    ring = make_key_ring(settings)
     return None if ring is None else NoiseCrypto(ring, clock)
 
 
-def ring_of(settings: Settings) -> KeyRing | None:
+def make_key_ring(settings: Settings) -> KeyRing | None:
     """The keys that the settings name, read from their files; None without any."""
     try:
         if settings.cluster_key is not None:

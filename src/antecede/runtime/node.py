@@ -43,7 +43,7 @@ from antecede.runtime.observe.explain import (
     blocked_by,
     explain,
     no_majority,
-    obstacles,
+    reasons_unmet,
 )
 from antecede.runtime.observe.stalls import Stalls
 from antecede.runtime.observe.stats import Health, Stats, StatsReader, health_of
@@ -51,7 +51,7 @@ from antecede.runtime.outbound import Outbound, Surroundings
 from antecede.runtime.reading import FairReader
 from antecede.runtime.reloading import reload
 from antecede.runtime.security.noise_handshake import NoiseCrypto
-from antecede.runtime.seeking import follow, forget, troubles
+from antecede.runtime.seeking import forget, relookup_when_silent, troubles
 from antecede.runtime.targets import Payload
 
 AFTER_FAILURE_NS: Final = 100_000_000
@@ -86,7 +86,7 @@ class Node:
         self._now: Final = transport.now_ns
         self._belonging: Final = Belonging(settings.name, self._leave_to_parent)
         # On the way of every message: looked up once.
-        self._quick_send: Final = endpoint.sending.quick_send
+        self._quick_send: Final = endpoint.sending.send_fast
         # The transport hands datagrams to whoever reads them in turns, peer by peer.
         self._turns: Final = FairReader(
             self._on_input_end, self._on_time, endpoint, transport.now_ns, self._loop
@@ -219,7 +219,7 @@ class Node:
         self._check_open()
         self._check_known(name)
         give_keys(self._guard, self.settings, name, read_keys(keys))
-        self._endpoint.follow_keys(self._now())
+        self._endpoint.expel_revoked_keys(self._now())
         self._after_change()
 
     def reload(self, settings: Settings) -> None:
@@ -265,7 +265,7 @@ class Node:
             self._belonging.refuse()
         if self._keeper is not None:
             sequence = await self.send_buffered(target, payload, timeout)
-            await self._keeper.kept_so_far()
+            await self._keeper.wait_durable()
             return sequence
         sequence = 0 if self._room.careful else self._quick_send(target, payload, self._now())
         if sequence == 0:
@@ -368,14 +368,14 @@ class Node:
         A handler that raises does not stop the next message; the exception is logged.
         """
         self._check_open()
-        self._deliveries.hand_to(handler)
+        self._deliveries.set_handler(handler)
 
     def on_event(self, listener: Listener) -> None:
         """Call `listener` with everything worth knowing about peers: `antecede.events`."""
         self._belonging.check()
         self._listeners.add(listener)
         if self._keeper is not None:
-            self._keeper.tell_untold()
+            self._keeper.report_unreported()
 
     # Looking inside.
 
@@ -394,7 +394,7 @@ class Node:
             closed=self._closed,
             trace_failure=self._trace.failure,
             journal_failure=None if self._keeper is None else self._keeper.failure(),
-            takes_no_news=self._endpoint.takes_no_news(),
+            takes_no_news=self._endpoint.refuses_expulsions(),
             fenced=self._endpoint.fenced,
             policy_failure=self._expelling.failure,
             blocked=blocked_by(
@@ -413,7 +413,7 @@ class Node:
     def _obstacles(self, names: Sequence[str]) -> list[str]:
         """Why these peers are not talked to, as far as is known: who refuses, who was never met."""
         endpoint = self._endpoint
-        return obstacles(endpoint, names) + troubles(names, endpoint.directory, self._transport)
+        return reasons_unmet(endpoint, names) + troubles(names, endpoint.directory, self._transport)
 
     def _check_journal(self) -> None:
         """Raise why the journal made this node stop, if it did."""
@@ -458,13 +458,13 @@ class Node:
             if self._keeper is not None and not self._closed:
                 await self._keeper.end_life()
             self._flush()
-            self._say_last_word()
+            self._send_stopped()
             self._stop()
             await self._deliveries.handed_over(deadline - self._loop.time())
         finally:
             self._stop()
             self._close_files(write=True)
-            await self._transport.gone()
+            await self._transport.wait_closed()
         if stranded:
             raise Stranded(stranded, limit, reasons)
 
@@ -491,7 +491,7 @@ class Node:
             # flush below.
             planned, self._flush_planned = self._flush_planned, True
             try:
-                resumes_later = self._deliveries.hand_over()
+                resumes_later = self._deliveries.deliver_now()
             finally:
                 self._flush_planned = planned
             if resumes_later:
@@ -512,7 +512,7 @@ class Node:
             if late_ns > ASLEEP_NS:
                 self._endpoint.has_slept(late_ns, now_ns)
             self._endpoint.expire(now_ns)
-            self._expelling.look(now_ns)
+            self._expelling.enforce(now_ns)
             self._stalls.look(now_ns)
             self._after_step()
         except BaseException:
@@ -585,7 +585,7 @@ class Node:
         try:
             endpoint.write(now_ns)
             if self._keeper is not None:
-                self._keeper.collect(endpoint.reports)
+                self._keeper.end_turn(endpoint.reports)
             elif endpoint.out:
                 self._transport.send(endpoint.out)
         except BaseException:
@@ -625,7 +625,7 @@ class Node:
             if isinstance(report, NodeFenced):
                 self._closing = True
                 self._loop.call_soon(self._stop_fenced)
-            follow(report, self._endpoint.directory, self._transport)
+            relookup_when_silent(report, self._endpoint.directory, self._transport)
             if not isinstance(report, Stranger) or self._introductions.has_let_in(report):
                 self._listeners.tell(report)
 
@@ -636,7 +636,7 @@ class Node:
         self._loop.remove_signal_handler(number)
         self._deliveries.stop_iterating()
 
-    def _say_last_word(self) -> None:
+    def _send_stopped(self) -> None:
         """Nothing is delivered here from now on: nobody need wait for that."""
         if not self._closed:
             self._endpoint.stop(self._now())

@@ -10,7 +10,7 @@ from antecede.runtime.errors import TimedOut
 
 
 @coroutine
-def one_turn() -> Generator[None, None, None]:
+def yield_to_loop() -> Generator[None, None, None]:
     """Let the loop do everything that is ready, then go on: the cheapest way to be fair."""
     yield
 

@@ -27,8 +27,8 @@ from antecede.runtime.config.settings import (
     gather_settings,
 )
 from antecede.runtime.journal_committer import JournalCommitter
-from antecede.runtime.journals import open_keeper
-from antecede.runtime.key_settings import guard_of, warn_if_insecure
+from antecede.runtime.journals import open_committer
+from antecede.runtime.key_settings import make_handshake_crypto, warn_if_insecure
 from antecede.runtime.listeners import Listener
 from antecede.runtime.node import Node
 from antecede.runtime.observe.event_recorder import EventRecorder, open_trace
@@ -115,7 +115,7 @@ class NodeOpening:
             return start_node(settings, transport, SecretTokens(), self._on_event)
         except BaseException:
             transport.close()
-            await transport.gone()
+            await transport.wait_closed()
             raise
 
 
@@ -157,16 +157,16 @@ def start_node(
     clock: Callable[[], int] = time.time_ns,
 ) -> Node:
     """A node on any transport, in the running loop; with a disk that is lent, without threads."""
-    keeper = open_keeper(settings, tokens, disk)
+    keeper = open_committer(settings, tokens, disk)
     try:
-        return start_kept(settings, transport, tokens, on_event, keeper, clock)
+        return start_with_journal(settings, transport, tokens, on_event, keeper, clock)
     except BaseException:
         if keeper is not None:
             keeper.close(write=False)
         raise
 
 
-def start_kept(
+def start_with_journal(
     settings: Settings,
     transport: Carrier,
     tokens: TokenSource,
@@ -175,7 +175,7 @@ def start_kept(
     clock: Callable[[], int],
 ) -> Node:
     """A node with its journal, if it has one, open."""
-    guard = guard_of(settings, clock)
+    guard = make_handshake_crypto(settings, clock)
     trace = begin_trace(settings)
     process = process_id(settings.name) if trace is None else trace.process
     rows = None if trace is None else trace.rows

@@ -35,7 +35,7 @@ class FairReader:
         # On the way of every datagram: looked up once.
         self.on_datagram: Final = self.intake.receive
         self.on_joined: Final = self.intake.receive_joined
-        self.puts_aside: Final = self.intake.waits
+        self.is_queueing: Final = self.intake.has_waiting
         self.sender_of: Final = self.intake.sender_of
         self.is_over: Final = endpoint.is_over
         self.on_time: Final = on_time
@@ -47,16 +47,16 @@ class FairReader:
 
     def _read(self, now_ns: int) -> None:
         intake = self.intake
-        if intake.waits():
+        if intake.has_waiting():
             until_ns = now_ns + READING_NS
-            intake.read(now_ns)
+            intake.drain_round(now_ns)
             now_ns = self._clock()
             while (
                 intake.peer_waits() and now_ns < until_ns and len(self._inbox.messages) < MESSAGES
             ):
-                intake.read(now_ns)
+                intake.drain_round(now_ns)
                 now_ns = self._clock()
-            if intake.waits() and not self._planned:
+            if intake.has_waiting() and not self._planned:
                 self._planned = True
                 self._loop.call_soon(self._read_on)
         self._after_reading(now_ns)

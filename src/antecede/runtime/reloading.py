@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from antecede.runtime.config.settings import Settings
-from antecede.runtime.key_settings import check_reload, ring_of
+from antecede.runtime.key_settings import check_reload, make_key_ring
 
 if TYPE_CHECKING:
     from antecede.runtime.node import Node
@@ -15,11 +15,11 @@ def reload(node: "Node", settings: Settings) -> None:
     for name in settings.peers:
         node._transport.resolve(settings.address_of(name))
     if node._guard is not None:
-        ring = ring_of(settings)
+        ring = make_key_ring(settings)
         assert ring is not None, "a node with keys is reloaded with keys"
         ring.adopt(node._guard.ring, [p for p in node.peers if p not in node._configured.peers])
         node._guard.use(ring)
-        node._endpoint.follow_keys(node._now())
+        node._endpoint.expel_revoked_keys(node._now())
     before, node._configured = node._configured, settings
     for name in before.peers:
         if name not in settings.peers and name in node.peers:

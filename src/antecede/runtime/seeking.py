@@ -15,15 +15,15 @@ from antecede.membership.directory import Directory
 from antecede.runtime.carriers.carrier import Carrier
 
 
-def follow(report: Report, directory: Directory, transport: Carrier) -> None:
+def relookup_when_silent(report: Report, directory: Directory, transport: Carrier) -> None:
     """Let the transport look for a peer that is silent or away, until it is back."""
     contact = directory.by_name.get(report.name)
     if contact is None or contact.address is None:
         return
     if isinstance(report, PeerSilent | PeerLeft | PeerExpelled):
-        transport.seek(contact.address)
+        transport.relookup(contact.address)
     elif isinstance(report, PeerMet | PeerBack | PeerRestarted):
-        transport.found(contact.address)
+        transport.stop_lookup(contact.address)
 
 
 def forget(address: object, directory: Directory, transport: Carrier) -> None:
@@ -37,6 +37,6 @@ def troubles(names: Sequence[str], directory: Directory, transport: Carrier) -> 
     known = []
     for name in names:
         contact = directory.by_name.get(name)
-        if contact is not None and (trouble := transport.trouble(contact.address)):
+        if contact is not None and (trouble := transport.lookup_error(contact.address)):
             known.append(f"{name}: {trouble}")
     return known

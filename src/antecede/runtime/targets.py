@@ -62,8 +62,10 @@ def chosen_targets(
         raise PayloadTooLarge(len(payload), limit)
     if settings.order == "none":
         for contact in targets.contacts:
-            if len(payload) > contact.session.largest:
-                raise PayloadTooLarge(len(payload), int(contact.session.largest), unordered=True)
+            if len(payload) > contact.session.payload_max:
+                raise PayloadTooLarge(
+                    len(payload), int(contact.session.payload_max), unordered=True
+                )
     return replace(targets, to_self=to_self)
 
 

@@ -69,7 +69,7 @@ class MsgspecCodec(Generic[T]):
         return value
 
 
-def nothing_to_confirm() -> Awaitable[None]:
+def no_confirmation() -> Awaitable[None]:
     """A message that came from nowhere."""
     return DONE
 
@@ -83,9 +83,7 @@ class TypedMessage(Generic[T]):
     value: T
     again: bool = False
     """Whether it may have been handed over before, by a process that crashed."""
-    done: Callable[[], Awaitable[None]] = field(
-        default=nothing_to_confirm, repr=False, compare=False
-    )
+    done: Callable[[], Awaitable[None]] = field(default=no_confirmation, repr=False, compare=False)
     """Confirms it, where there is a journal; awaited, it waits until that is on disk."""
 
 

@@ -26,7 +26,7 @@ class Batch:
         # Whether a smaller one has come, after which there can be no other.
         self._ended = False
 
-    def takes(self, datagram: Datagram) -> bool:
+    def try_add(self, datagram: Datagram) -> bool:
         """Take one more; False if it has to leave in another call."""
         length: i64 = len(datagram.data)
         if (
@@ -48,7 +48,7 @@ def batches(datagrams: list[Datagram]) -> list[Batch]:
     found: list[Batch] = []
     batch: Batch | None = None
     for datagram in datagrams:
-        if batch is None or not batch.takes(datagram):
+        if batch is None or not batch.try_add(datagram):
             batch = Batch(datagram)
             found.append(batch)
     return found

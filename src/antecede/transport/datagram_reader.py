@@ -17,7 +17,7 @@ from antecede.membership.fences import Expulsions
 from antecede.transport.recovery.ranges import read_ranges
 from antecede.transport.session import Session
 from antecede.wire.advice import Advice, read_waiting
-from antecede.wire.expulsions import read_stones
+from antecede.wire.expulsions import read_expulsion_records
 from antecede.wire.frames import (
     ACK_RANGES,
     BYE,
@@ -108,9 +108,9 @@ class DatagramReader:
         self.news = False
         self.asked = 0
         self.advice = None
-        self._perform(session, reader, now_ns)
+        self._read_frames(session, reader, now_ns)
 
-    def _perform(self, session: Session, reader: WireReader, now_ns: i64) -> None:
+    def _read_frames(self, session: Session, reader: WireReader, now_ns: i64) -> None:
         while reader.remaining() > 0:
             start = reader.position()
             kind = reader.byte()
@@ -124,11 +124,11 @@ class DatagramReader:
             elif kind < FIRST_TRANSPORT_KIND:
                 self._read_packet(session, reader, kind, start, now_ns)
             elif kind == ACK_RANGES:
-                self._read_numbers(session, reader, now_ns)
+                self._read_ack(session, reader, now_ns)
             elif kind in (EXPULSIONS, EXPULSIONS_ACKED):
-                self._read_news(session, reader, kind, now_ns)
+                self._read_expulsions(session, reader, kind, now_ns)
             elif kind == FRAME_FRAGMENT:
-                self._read_piece(session, reader, now_ns)
+                self._read_frame_fragment(session, reader, now_ns)
             elif kind == WAITING:
                 self.advice = read_waiting(reader)
             else:
@@ -180,7 +180,7 @@ class DatagramReader:
         if credit.delivered == delivered:
             credit.came_early(sequence, len(message.payload))
 
-    def _read_piece(self, session: Session, reader: WireReader, now_ns: i64) -> None:
+    def _read_frame_fragment(self, session: Session, reader: WireReader, now_ns: i64) -> None:
         """Keep a piece of a frame; the last one brings the whole, which is then performed."""
         if self._joined:
             raise RemoteError("a piece in pieces")
@@ -196,26 +196,28 @@ class DatagramReader:
         self._last = 0
         self._surplus = 0
         self._joined = True
-        self._perform(session, WireReader(frame), now_ns)
+        self._read_frames(session, WireReader(frame), now_ns)
         self._joined = False
         self._last = 0
         self._surplus = 0
 
-    def _read_numbers(self, session: Session, reader: WireReader, now_ns: i64) -> None:
+    def _read_ack(self, session: Session, reader: WireReader, now_ns: i64) -> None:
         delay_us = reader.varint()
         if delay_us > ACK_DELAY_LIMIT_US:
             raise RemoteError(f"an acknowledgement delayed by {delay_us} microseconds")
         acked = read_ranges(reader)
-        session.acknowledged(acked, delay_us * 1000, now_ns)
+        session.on_ack(acked, delay_us * 1000, now_ns)
         self.numbers = True
 
-    def _read_news(self, session: Session, reader: WireReader, kind: i64, now_ns: i64) -> None:
+    def _read_expulsions(
+        self, session: Session, reader: WireReader, kind: i64, now_ns: i64
+    ) -> None:
         self.owed = True
         self.news = True
         if kind == EXPULSIONS:
-            self._fences.read_notices(session, read_stones(reader, True), now_ns)
+            self._fences.read_notices(session, read_expulsion_records(reader, True), now_ns)
         else:
-            self._fences.read_noted(session, read_stones(reader, False), now_ns)
+            self._fences.read_noted(session, read_expulsion_records(reader, False), now_ns)
 
     def _read_control(self, session: Session, reader: WireReader, kind: i64) -> None:
         if kind == MESSAGE_FRAGMENT:
@@ -225,9 +227,9 @@ class DatagramReader:
         elif kind == CREDIT:
             session.credit.extend(reader.varint())
         elif kind == BYE:
-            session.standing.peer_says_bye(reader.varint())
+            session.standing.on_bye(reader.varint())
         elif kind == RELEASE:
-            session.standing.released()
+            session.standing.on_released()
         elif kind == STOPPED:
             self.stopped = True
         elif kind == CHALLENGE:
@@ -237,7 +239,7 @@ class DatagramReader:
         elif kind == SUSPECTS:
             # Of versions that counted suspicions: nothing is made of it any more.
             reader.positive()
-            read_stones(reader, False)
+            read_expulsion_records(reader, False)
         elif kind == MEMBERS:
             session.standing.its_members = reader.positive()
         elif kind != PING:

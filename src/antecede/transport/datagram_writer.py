@@ -27,7 +27,12 @@ from antecede.transport.session import (
     Session,
 )
 from antecede.wire.advice import write_waiting
-from antecede.wire.expulsions import STONES_MAX, ExpulsionRecord, stones_size, write_stones
+from antecede.wire.expulsions import (
+    STONES_MAX,
+    ExpulsionRecord,
+    expulsion_records_size,
+    write_expulsion_records,
+)
 from antecede.wire.frames import (
     ACK_RANGES,
     BYE,
@@ -130,24 +135,24 @@ class DatagramWriter:
         """Put everything that may leave now into datagrams."""
         while session.wants_to_write(now_ns):
             self._write_datagram(session, now_ns)
-        trial = session.size_to_try(now_ns)
+        trial = session.mtu_probe_size(now_ns)
         if trial > 0:
-            self._write_trial(session, trial, now_ns)
-        session.has_written(now_ns)
+            self._write_mtu_probe(session, trial, now_ns)
+        session.on_written(now_ns)
 
-    def write_last_word(self, session: Session, now_ns: i64) -> None:
+    def write_stopped(self, session: Session, now_ns: i64) -> None:
         """Tell a peer that this node has stopped; there will be nobody to repeat that."""
         sent = SentDatagram(session.path.next_number(), now_ns)
         self._begin(session, sent, now_ns)
         self._writer.append(u8(STOPPED))
         datagram = Datagram(session.address, self._finished(session, sent))
         self._out.extend([datagram] * LEAVING_COPIES)
-        session.sent(sent, now_ns)
+        session.on_sent(sent, now_ns)
 
     def _begin(self, session: Session, sent: SentDatagram, now_ns: i64) -> None:
         """Begin a datagram with its header."""
         seal = session.seal
-        mark: i64 = NO_KEY if seal is None else seal.mark(now_ns)
+        mark: i64 = NO_KEY if seal is None else seal.key_id(now_ns)
         writer = self._writer
         writer.truncate(0)
         write_header(writer, session.token_out, sent.number, mark)
@@ -170,7 +175,7 @@ class DatagramWriter:
             self._writer.write(bytes(SEALED_PING - len(self._writer)))
         data = self._writer.getvalue()
         if seal is not None:
-            data = seal.sealed(self._header, data, sent.number)
+            data = seal.encrypt(self._header, data, sent.number)
         sent.size = len(data)
         return data
 
@@ -183,24 +188,24 @@ class DatagramWriter:
         self._index = 0
         self._last = 0
         self._surplus = 0
-        if session.receipts.take_owed():
+        if session.receipts.take_ack():
             writer.append(u8(ACK_RANGES))
             session.receipts.write(writer, now_ns)
         self._write_link_control(session, sent)
         if session.notices_due or session.noting:
-            self._write_news(session, sent)
+            self._write_expulsions(session, sent)
         if session.outgoing.has_control():
             self._write_control(session, sent, now_ns)
         if with_messages:
             self._write_messages(session, sent, now_ns)
-            self._fill_up(session)
+            self._pad(session)
         answerable = sent.permit > 0 or sent.has_messages()
         datagram = Datagram(session.address, self._finished(session, sent), answerable)
         self._out.append(datagram)
         if session.is_leaving() and path.probes > 0 and not session.is_unproven():
             # Soon nobody will be here to repeat it.
             self._out.extend([datagram] * (LEAVING_COPIES - 1))
-        session.sent(sent, now_ns)
+        session.on_sent(sent, now_ns)
 
     def _write_link_control(self, session: Session, sent: SentDatagram) -> None:
         writer = self._writer
@@ -236,21 +241,21 @@ class DatagramWriter:
             write_waiting(writer, session.waits.due)
             session.waits.due = None
 
-    def _write_news(self, session: Session, sent: SentDatagram) -> None:
+    def _write_expulsions(self, session: Session, sent: SentDatagram) -> None:
         """Append who is expelled, and which expulsions are noted here, as far as there is room."""
         fences = self._fences
         sent.eliciting = True
         room = self._room - len(self._writer) - HEADER_BYTES_MAX
         if session.notices_due:
-            everything = fences.stones(session.unnoted)
-            stones = fitting(everything[session.notices_told :], room >> 1)
-            write_stones(self._writer, EXPULSIONS, stones, True)
+            everything = fences.newest_records(session.unnoted)
+            stones = records_that_fit(everything[session.notices_told :], room >> 1)
+            write_expulsion_records(self._writer, EXPULSIONS, stones, True)
             session.notices_left(len(stones), len(everything))
             sent.controls |= NOTICES_SENT
         if session.noting:
             # What finds no room is said in the next datagram.
-            stones = fitting(fences.stones(session.noting), room >> 1)
-            write_stones(self._writer, EXPULSIONS_ACKED, stones, False)
+            stones = records_that_fit(fences.newest_records(session.noting), room >> 1)
+            write_expulsion_records(self._writer, EXPULSIONS_ACKED, stones, False)
             session.noting = fences.others(session.noting, stones)
 
     def write_expulsion(
@@ -263,9 +268,9 @@ class DatagramWriter:
         sent = SentDatagram(session.path.next_number(), now_ns)
         self._begin(session, sent, now_ns)
         said = shortened(stone, room_for_news(session, size))
-        write_stones(self._writer, EXPULSIONS, [said], True)
+        write_expulsion_records(self._writer, EXPULSIONS, [said], True)
         self._out.append(Datagram(address, self._finished(session, sent)))
-        session.sent(sent, now_ns)
+        session.on_sent(sent, now_ns)
 
     def _write_control(self, session: Session, sent: SentDatagram, now_ns: i64) -> None:
         """Append what the core has to say beside messages."""
@@ -282,9 +287,9 @@ class DatagramWriter:
             self._write_packet(session, ask, sent, now_ns)
         taken: list[Packet] = []
         for packet in outgoing.controls():
-            if not self._has_written_control(session, packet, sent, now_ns):
+            if not self._try_write_control(session, packet, sent, now_ns):
                 break
-            sent.keeps(packet)
+            sent.add_control(packet)
             taken.append(packet)
         if taken:
             outgoing.control_left(taken)
@@ -294,30 +299,30 @@ class DatagramWriter:
         if outgoing.cut is not None:
             self._write_piece(session, outgoing.cut, sent)
             return
-        packet = outgoing.next_repeat()
-        while packet is not None and self._has_written(session, packet, sent, now_ns):
-            sent.repeats(self._last)
-            outgoing.repeat_left()
-            packet = outgoing.next_repeat()
+        packet = outgoing.peek_retransmission()
+        while packet is not None and self._try_write_message(session, packet, sent, now_ns):
+            sent.add_retransmission(self._last)
+            outgoing.pop_retransmission()
+            packet = outgoing.peek_retransmission()
         if packet is not None:
             if self._is_too_large(session, packet):
-                outgoing.repeat_left()
-                self._cut(session, packet, sent, now_ns)
+                outgoing.pop_retransmission()
+                self._fragment_frame(session, packet, sent, now_ns)
             return
         first: i64 = 0
-        packet = outgoing.next_new()
-        while packet is not None and self._has_written(session, packet, sent, now_ns):
+        packet = outgoing.peek_new()
+        while packet is not None and self._try_write_message(session, packet, sent, now_ns):
             if first == 0:
                 first = self._last
-            outgoing.new_left(self._last, self._size)
-            packet = outgoing.next_new()
+            outgoing.pop_new(self._last, self._size)
+            packet = outgoing.peek_new()
         if first > 0:
-            sent.carries(first, self._last)
+            sent.set_messages(first, self._last)
         elif packet is not None and self._is_too_large(session, packet):
-            outgoing.new_left(sequence_of(packet), payload_size(packet))
-            self._cut(session, packet, sent, now_ns)
+            outgoing.pop_new(sequence_of(packet), payload_size(packet))
+            self._fragment_frame(session, packet, sent, now_ns)
 
-    def _has_written(
+    def _try_write_message(
         self, session: Session, packet: Packet, sent: SentDatagram, now_ns: i64
     ) -> bool:
         """Append a message if it fits."""
@@ -334,7 +339,7 @@ class DatagramWriter:
             surplus = sequence - self._parts.numbering.of(sequence)
             if surplus != self._surplus:
                 write_frame(writer, SEQUENCE_OFFSET, surplus)
-        if self._parts.goes_on(sequence):
+        if self._parts.continues(sequence):
             writer.append(u8(MESSAGE_FRAGMENT))
         start = len(writer)
         if isinstance(packet, DataPacket):
@@ -358,22 +363,24 @@ class DatagramWriter:
         size = payload_size(packet) + FRAME_OVERHEAD_MAX // 2
         return self._last == 0 and size > session.datagram_size
 
-    def _cut(self, session: Session, packet: Packet, sent: SentDatagram, now_ns: i64) -> None:
+    def _fragment_frame(
+        self, session: Session, packet: Packet, sent: SentDatagram, now_ns: i64
+    ) -> None:
         """Begin to send a message in pieces of its frame."""
         sequence = sequence_of(packet)
         frame = encode(packet)
         if session.rows is not None:
             session.rows.transmitted(packet, sent.number, self._index, len(frame), now_ns)
         self._index += 1
-        frame = self._marks(sequence) + frame
-        self._write_piece(session, session.outgoing.begin_cut(sequence, frame), sent)
+        frame = self._fragment_prefix(sequence) + frame
+        self._write_piece(session, session.outgoing.begin_fragmenting(sequence, frame), sent)
 
-    def _marks(self, sequence: i64) -> bytes:
+    def _fragment_prefix(self, sequence: i64) -> bytes:
         """What stands before a message that is a part, or that comes after one."""
         writer = BytesWriter()
         if self._parts.numbering.used:
             write_frame(writer, SEQUENCE_OFFSET, sequence - self._parts.numbering.of(sequence))
-        if self._parts.goes_on(sequence):
+        if self._parts.continues(sequence):
             writer.append(u8(MESSAGE_FRAGMENT))
         return writer.getvalue()
 
@@ -391,11 +398,11 @@ class DatagramWriter:
         write_varint(writer, offset)
         write_varint(writer, len(piece))
         writer.write(piece)
-        sent.carries(cut.sequence, cut.sequence)
+        sent.set_messages(cut.sequence, cut.sequence)
         if cut.is_taken():
-            session.outgoing.end_cut()
+            session.outgoing.end_fragmenting()
 
-    def _write_trial(self, session: Session, size: i64, now_ns: i64) -> None:
+    def _write_mtu_probe(self, session: Session, size: i64, now_ns: i64) -> None:
         """Write a datagram that finds out whether one of this size comes through."""
         sent = SentDatagram(session.path.next_number(), now_ns)
         sent.eliciting = True
@@ -404,9 +411,9 @@ class DatagramWriter:
         self._writer.append(u8(PING))
         self._writer.write(bytes(size - len(self._writer)))
         self._out.append(Datagram(session.address, self._finished(session, sent)))
-        session.sent(sent, now_ns)
+        session.on_sent(sent, now_ns)
 
-    def _has_written_control(
+    def _try_write_control(
         self, session: Session, packet: Packet, sent: SentDatagram, now_ns: i64
     ) -> bool:
         """Append control if it fits."""
@@ -426,18 +433,18 @@ class DatagramWriter:
             session.rows.transmitted(packet, sent.number, self._index, size, now_ns)
         self._index += 1
 
-    def _fill_up(self, session: Session) -> None:
+    def _pad(self, session: Session) -> None:
         """Pad a datagram that is almost full, if more follow: equal sizes leave in one call."""
         short = self._room - len(self._writer)
         if 0 < short <= session.datagram_size >> PADDING_SHIFT and session.outgoing.has_messages():
             self._writer.write(bytes(short))
 
 
-def fitting(stones: list[ExpulsionRecord], room: i64) -> list[ExpulsionRecord]:
+def records_that_fit(stones: list[ExpulsionRecord], room: i64) -> list[ExpulsionRecord]:
     """As many of these as there is room for, and at least one, without words if need be."""
     chosen: list[ExpulsionRecord] = []
     for stone in stones:
-        size = stones_size([stone])
+        size = expulsion_records_size([stone])
         if size > room and chosen:
             break
         chosen.append(stone)
@@ -459,7 +466,7 @@ def room_for_news(session: Session, size: i64) -> i64:
 
 def shortened(stone: ExpulsionRecord, room: i64) -> ExpulsionRecord:
     """The news with as many of its words as there is room for; there is room for the rest."""
-    room -= stones_size([ExpulsionRecord(stone.name, stone.incarnation, "", "")])
+    room -= expulsion_records_size([ExpulsionRecord(stone.name, stone.incarnation, "", "")])
     by = stone.by if len(stone.by.encode()) <= room else ""
     room -= len(by.encode())
     return ExpulsionRecord(stone.name, stone.incarnation, by, cut_text(stone.reason, room))

@@ -53,7 +53,7 @@ class FlowControl:
         # Whether a grant waits to be written.
         self.due = False
 
-    def successor(self) -> "FlowControl":
+    def carried_over(self) -> "FlowControl":
         """The credit of a session that begins anew.
 
         What the application has not taken still takes up its part of the window.
@@ -74,7 +74,7 @@ class FlowControl:
         if self.limit < limit:
             self.limit = limit
 
-    def is_left(self) -> bool:
+    def can_send(self) -> bool:
         """Whether another message may leave."""
         return self.spent < self.limit
 
@@ -110,17 +110,17 @@ class FlowControl:
         if self._early:
             self._early_cost -= self._early.pop(sequence, 0)
 
-    def is_unread(self, payload_size: i64) -> bool:
+    def add_unread(self, payload_size: i64) -> bool:
         """A payload waits for the application; True if it is the only one of this peer."""
         first = self._unread == 0
         self._unread += MESSAGE_COST + payload_size
         return first
 
-    def was_read(self) -> None:
+    def clear_unread(self) -> None:
         """The application has taken everything of this peer's."""
         self._unread = 0
 
-    def holds_up(self) -> bool:
+    def blocks_peer(self) -> bool:
         """Whether the peer may have to wait until the application takes something.
 
         It may from half a window on, since credit is granted in large steps.

@@ -92,6 +92,6 @@ class OwnFragments:
         self.more: Final[dict[int, bool]] = {}
         self.numbering: Final = MessageNumbers()
 
-    def goes_on(self, sequence: i64) -> bool:
+    def continues(self, sequence: i64) -> bool:
         """Whether the payload of this message goes on in the next one."""
         return len(self.more) > 0 and sequence in self.more

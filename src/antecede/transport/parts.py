@@ -111,14 +111,14 @@ class PayloadAssembler:
         """The number of the message with this id, or of the payload that it is a part of."""
         return self._numbering.of(sequence) if self._numbering.used else sequence
 
-    def is_part(self, sequence: i64) -> bool:
+    def on_delivered(self, sequence: i64) -> bool:
         """A message is delivered; whether more of its payload follows."""
         self._last_delivered = sequence
         if self._numbering.used:
             self._numbering.forget_below(sequence)
         return len(self._noted) > 0 and self._noted.pop(sequence, False)
 
-    def keep(self, piece: bytes, limit: i64) -> bool:
+    def add(self, piece: bytes, limit: i64) -> bool:
         """Part of a payload that goes on; False if nothing changes but what is beyond the limit.
 
         The part that goes beyond it has to be known after a crash, or the payload seemed whole.
@@ -131,7 +131,7 @@ class PayloadAssembler:
             self._pieces.clear()
         return within and len(piece) > 0
 
-    def join(self, last: bytes) -> bytes:
+    def finish(self, last: bytes) -> bytes:
         """The whole payload, of which this is the last part."""
         self._pieces.append(last)
         whole = b"".join(self._pieces)

@@ -78,7 +78,7 @@ class PeerLifecycle:
         # How many members had gone from this node, in all, when the peer was heard last.
         self.departed_then: i64 = 0
 
-    def successor(self) -> "PeerLifecycle":
+    def carried_over(self) -> "PeerLifecycle":
         """How it stands when the very same incarnation begins a session anew."""
         standing = PeerLifecycle()
         standing.silent = self.silent
@@ -87,7 +87,7 @@ class PeerLifecycle:
 
     # The peer.
 
-    def was_met(self) -> None:
+    def set_resuming(self) -> None:
         """It was met before this node crashed."""
         self.phase = RESUMING
 
@@ -111,14 +111,14 @@ class PeerLifecycle:
         self.bye_due = False
         self.release_due = False
 
-    def hear(self, now_ns: i64) -> bool:
+    def on_heard(self, now_ns: i64) -> bool:
         """Something has come from it; True if it had been reported silent."""
         self.heard_ns = now_ns
         was_silent = self.silent
         self.silent = False
         return was_silent
 
-    def falls_silent(self, now_ns: i64, allowed_ns: i64) -> bool:
+    def detect_silence(self, now_ns: i64, allowed_ns: i64) -> bool:
         """An answer is due; True if it has now been waited for too long, once."""
         if self.silent or now_ns - self.heard_ns < allowed_ns:
             return False
@@ -144,12 +144,12 @@ class PeerLifecycle:
         if self.ours == BYE_SAID:
             self.bye_due = True
 
-    def bye_was_heard(self) -> None:
+    def on_bye_acked(self) -> None:
         """The peer has acknowledged our bye."""
         if self.ours == BYE_SAID:
             self.ours = BYE_HEARD
 
-    def released(self) -> None:
+    def on_released(self) -> None:
         """The peer has nothing more for us, if we have asked for that."""
         if self.ours != STAYING and self._bye_mode == LEAVE_WHEN_RELEASED:
             self.ours = LET_GO
@@ -162,7 +162,7 @@ class PeerLifecycle:
 
     # Its leaving.
 
-    def peer_says_bye(self, mode: i64) -> None:
+    def on_bye(self, mode: i64) -> None:
         """The peer wants to leave: when we have nothing for it, or after our own bye."""
         if mode > LEAVE_AFTER_BYE:
             raise RemoteError(f"a good-bye of unknown kind {mode}")

@@ -17,19 +17,19 @@ class RateLimiter:
         self._ahead_ns: Final[i64] = (at_once - 1) * every_ns
         self._used_up_to_ns: i64 = 0
 
-    def is_left(self, now_ns: i64) -> bool:
+    def available(self, now_ns: i64) -> bool:
         """Whether one more is allowed now."""
         return self._used_up_to_ns <= now_ns + self._ahead_ns
 
-    def take(self, now_ns: i64) -> None:
+    def acquire(self, now_ns: i64) -> None:
         """One has happened."""
         if self._used_up_to_ns < now_ns:
             self._used_up_to_ns = now_ns
         self._used_up_to_ns += self._every_ns
 
-    def has_taken(self, now_ns: i64) -> bool:
+    def try_acquire(self, now_ns: i64) -> bool:
         """Take one if it is allowed."""
-        if not self.is_left(now_ns):
+        if not self.available(now_ns):
             return False
-        self.take(now_ns)
+        self.acquire(now_ns)
         return True

@@ -45,7 +45,7 @@ COPIED_MAX: Final = 8192
 NOT_GENUINE: Final = "not made by whom it claims to be from"
 
 
-def mark_of(epoch: i64) -> i64:
+def key_id_of(epoch: i64) -> i64:
     """The byte in the header that stands for the key of this epoch."""
     return 1 + epoch % MARKS
 
@@ -125,7 +125,7 @@ class SendingKey:
             self._since_ns = now_ns
             self._used = 0
             self.epoch += 1
-        return mark_of(self.epoch)
+        return key_id_of(self.epoch)
 
     def seal(self, number: i64, header: bytes, body: bytes) -> bytes:
         """The body, hidden; the tag vouches for the header too.
@@ -155,7 +155,7 @@ class ReceivingKey:
 
     def open(self, mark: i64, number: i64, header: bytes, sealed: bytes | memoryview) -> bytes:
         """The body, or `RemoteError`; after a failure nothing has changed."""
-        ahead = (mark - mark_of(self.epoch)) % MARKS
+        ahead = (mark - key_id_of(self.epoch)) % MARKS
         if mark == 0 or (ahead > AHEAD and ahead != MARKS - 1):
             raise RemoteError(f"sealed with key {mark}, which is not in use")
         if ahead == MARKS - 1:
@@ -192,18 +192,18 @@ class SessionKeys:
         # The public key that the other side has proved to have.
         self.peer_key: Final = peer
 
-    def mark(self, now_ns: i64) -> i64:
+    def key_id(self, now_ns: i64) -> i64:
         """Which key the next datagram is sealed with; never `NO_KEY`."""
         return self._sending.mark(now_ns)
 
-    def sealed(self, header: bytes, body: bytes, number: i64) -> bytes:
+    def encrypt(self, header: bytes, body: bytes, number: i64) -> bytes:
         """Datagram `number`, its body hidden and all of it vouched for.
 
         Numbers only grow, or it raises.
         """
         return header + self._sending.seal(number, header, body)
 
-    def opened(self, data: bytes, body_at: i64, number: i64) -> bytes:
+    def decrypt(self, data: bytes, body_at: i64, number: i64) -> bytes:
         """The body of a datagram; `RemoteError` if anything was changed, and nothing happened."""
         mark: i64 = data[1]
         return self._receiving.open(mark, number, data[:body_at], rest_of(data, body_at))

@@ -26,7 +26,7 @@ def sequence_of(packet: Packet) -> i64:
     return 0 if message is None else message.sequence
 
 
-def forget_left(queue: list[Packet], head: i64) -> i64:
+def compact(queue: list[Packet], head: i64) -> i64:
     """Drop what is before `head` if that is worth it; where the head is then."""
     if head == len(queue):
         queue.clear()
@@ -115,7 +115,7 @@ class SendQueue:
         else:
             self._controls.append(packet)
 
-    def hold(self, held: bool) -> None:
+    def block(self, held: bool) -> None:
         """Let messages and permits wait, or leave again."""
         self._held = held
 
@@ -175,7 +175,7 @@ class SendQueue:
             return False
         if self.cut is not None:
             return True
-        return self.next_repeat() is not None or self.next_new() is not None
+        return self.peek_retransmission() is not None or self.peek_new() is not None
 
     def waits_for_credit(self) -> bool:
         """Whether new messages wait for nothing but the peer's credit."""
@@ -185,19 +185,21 @@ class SendQueue:
         """How many messages wait here."""
         return len(self._queue) - self._head + len(self._repeats) - self._repeat_head
 
-    def next_repeat(self) -> Packet | None:
-        """The next message to repeat that the peer may still miss; `repeat_left` removes it."""
+    def peek_retransmission(self) -> Packet | None:
+        """The next message to repeat that the peer may still miss; `pop_retransmission` removes
+        it.
+        """
         while self._repeat_head < len(self._repeats):
             packet = self._repeats[self._repeat_head]
             if sequence_of(packet) > self._peer_delivered or not self._cumulative:
                 return packet
-            self.repeat_left()
+            self.pop_retransmission()
         return None
 
-    def repeat_left(self) -> None:
-        """The message that `next_repeat` answered has left, or is not needed."""
+    def pop_retransmission(self) -> None:
+        """The message that `peek_retransmission` answered has left, or is not needed."""
         self._repeating.discard(sequence_of(self._repeats[self._repeat_head]))
-        self._repeat_head = forget_left(self._repeats, self._repeat_head + 1)
+        self._repeat_head = compact(self._repeats, self._repeat_head + 1)
 
     def repeat_oldest_first(self) -> None:
         """Nothing is answered: what all that has come may wait for leaves before the rest."""
@@ -206,24 +208,24 @@ class SendQueue:
         self._repeats = waiting
         self._repeat_head = 0
 
-    def next_new(self) -> Packet | None:
-        """The next new message, if the peer has credit for it; `new_left` removes it."""
-        if self._head >= len(self._queue) or not self._credit.is_left():
+    def peek_new(self) -> Packet | None:
+        """The next new message, if the peer has credit for it; `pop_new` removes it."""
+        if self._head >= len(self._queue) or not self._credit.can_send():
             return None
         return self._queue[self._head]
 
-    def new_left(self, sequence: i64, payload_size: i64) -> None:
-        """The message that `next_new` answered has left."""
+    def pop_new(self, sequence: i64, payload_size: i64) -> None:
+        """The message that `peek_new` answered has left."""
         self._credit.spend(payload_size)
         self._highest_left = sequence
-        self._head = forget_left(self._queue, self._head + 1)
+        self._head = compact(self._queue, self._head + 1)
 
-    def begin_cut(self, sequence: i64, frame: bytes) -> FrameFragmenter:
+    def begin_fragmenting(self, sequence: i64, frame: bytes) -> FrameFragmenter:
         """A message leaves in pieces, before anything else does."""
         self.cut = FrameFragmenter(sequence, frame)
         return self.cut
 
-    def end_cut(self) -> None:
+    def end_fragmenting(self) -> None:
         """Its last piece has left."""
         self.cut = None
 

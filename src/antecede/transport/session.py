@@ -202,7 +202,7 @@ class Session:
         return self.path.sizes.size
 
     @property
-    def largest(self) -> i64:
+    def payload_max(self) -> i64:
         """The largest payload that goes to it in one message."""
         room = self.path.sizes.size - FRAME_OVERHEAD_MAX
         return room if room < self.payload_limit else self.payload_limit
@@ -252,12 +252,12 @@ class Session:
         self._most = datagram_size
         self.path = Path(datagram_size, 16 * datagram_size)
 
-    def recall(self, incarnation: i64) -> None:
+    def restore(self, incarnation: i64) -> None:
         """This incarnation was met before a crash of ours, and is the only one that may go on."""
         self.incarnation = incarnation
-        self.standing.was_met()
+        self.standing.set_resuming()
 
-    def begin_anew(self) -> None:
+    def reset_channel(self) -> None:
         """One of the two has crashed and come back as the same incarnation: meet again.
 
         Numbers, acknowledgements, credit and keys begin anew; what is ordered and delivered goes
@@ -267,9 +267,9 @@ class Session:
             self.replaced_tokens.append(int(self.token_in))
             del self.replaced_tokens[:-TOKENS_MAX]
         self.receipts = AckTracker()
-        self.credit = self.credit.successor()
+        self.credit = self.credit.carried_over()
         self.outgoing = self.outgoing.successor(self.credit)
-        self.standing = self.standing.successor()
+        self.standing = self.standing.carried_over()
         self.receiving_seal = None
         self._allowance = UNLIMITED
         self.challenge = 0
@@ -279,14 +279,14 @@ class Session:
         self.noting = []
         self.repeat_notices()
 
-    def agree(self, window: i64, payload_limit: i64, socket_bytes: i64) -> None:
+    def apply_peer_limits(self, window: i64, payload_limit: i64, socket_bytes: i64) -> None:
         """Take in the limits of the peer, before anything leaves."""
         self.credit.extend(window)
         self.path = Path(self._most, socket_bytes)
         if payload_limit < self.payload_limit:
             self.payload_limit = payload_limit
 
-    def moves_to(self, address: object, number: i64) -> bool:
+    def try_migrate(self, address: object, number: i64) -> bool:
         """Datagram `number` came from an address; whether the peer is found there from now on.
 
         Only its newest datagram tells where it is: others may be late, or repeated elsewhere. A
@@ -330,7 +330,7 @@ class Session:
         self.response_due = False
         return self._response
 
-    def tells_move(self, now_ns: i64) -> bool:
+    def try_report_move(self, now_ns: i64) -> bool:
         """Whether it is worth telling that the peer has moved: one that does it all the time is
         told of now and then."""
         if now_ns - self._moved_ns < MOVES_NS:
@@ -338,23 +338,23 @@ class Session:
         self._moved_ns = now_ns
         return True
 
-    def tells_too_large(self) -> bool:
+    def try_report_too_large(self) -> bool:
         """Whether it is worth telling that a payload of its is beyond our limit."""
-        return self._too_large.has_taken(self.standing.heard_ns)
+        return self._too_large.try_acquire(self.standing.heard_ns)
 
-    def came_from(self, address: object, size: i64) -> None:
+    def extend_amplification_limit(self, address: object, size: i64) -> None:
         """A datagram has come: so much more may go to where the peer says it is now."""
         if self._allowance != UNLIMITED and address == self.address:
             self._allowance += AMPLIFICATION_FACTOR * size
 
     # What comes, and time.
 
-    def acknowledged(self, acked: AckRanges, delay_ns: i64, now_ns: i64) -> None:
+    def on_ack(self, acked: AckRanges, delay_ns: i64, now_ns: i64) -> None:
         """The peer says which datagrams have come; `path.lost` then holds what has not."""
         path = self.path
-        path.acknowledged(acked, delay_ns, now_ns)
+        path.on_ack(acked, delay_ns, now_ns)
         if path.flight.settled_controls & BYE_SENT:
-            self.standing.bye_was_heard()
+            self.standing.on_bye_acked()
         self._repeat_lost_control()
 
     def expire(self, now_ns: i64) -> SentDatagram | None:
@@ -372,7 +372,7 @@ class Session:
         self.standing.repeat_bye()
         return self.path.flight.take_oldest_with_messages()
 
-    def beat(self, now_ns: i64, heartbeat_ns: i64) -> None:
+    def heartbeat(self, now_ns: i64, heartbeat_ns: i64) -> None:
         """Say something if nothing has been said for so long."""
         if now_ns - self.last_sent_ns >= heartbeat_ns and not self.left:
             self.ping_due = True
@@ -380,7 +380,7 @@ class Session:
     def release(self) -> None:
         """Let the peer go: nothing here is for it."""
         self.standing.release()
-        self.path.say_only_bye()
+        self.path.set_closing()
 
     def end(self) -> None:
         """This incarnation is over: nothing leaves, and nothing that comes is taken."""
@@ -393,13 +393,13 @@ class Session:
         """The peer is to be told of these; until it has noted them no message or permit leaves."""
         self.unnoted = list(dict.fromkeys(self.unnoted + processes))
         self.repeat_notices()
-        self.outgoing.hold(True)
+        self.outgoing.block(True)
 
     def noted(self, processes: list[int]) -> None:
         """The peer has noted these."""
         gone = dict.fromkeys(processes)
         self.unnoted = [process for process in self.unnoted if process not in gone]
-        self.outgoing.hold(len(self.unnoted) > 0)
+        self.outgoing.block(len(self.unnoted) > 0)
 
     def owe_noted(self, processes: list[int]) -> None:
         """The peer is to be told that these are noted here."""
@@ -442,13 +442,13 @@ class Session:
             return False
         if self.path.flight.size == 0:
             return True
-        return self.path.room(now_ns) >= self.datagram_size
+        return self.path.sendable_bytes(now_ns) >= self.datagram_size
 
-    def size_to_try(self, now_ns: i64) -> i64:
+    def mtu_probe_size(self, now_ns: i64) -> i64:
         """The size of a datagram that should find out whether it comes through, or 0."""
         if self.standing.phase != MET or self._allowance != UNLIMITED:
             return 0
-        return self.path.sizes.trial(now_ns)
+        return self.path.sizes.next_probe_size(now_ns)
 
     def take_ping(self) -> bool:
         """Whether a ping is to be written."""
@@ -456,9 +456,9 @@ class Session:
         self.ping_due = False
         return due
 
-    def sent(self, sent: SentDatagram, now_ns: i64) -> None:
+    def on_sent(self, sent: SentDatagram, now_ns: i64) -> None:
         """A datagram has left."""
-        self.path.departed(sent, now_ns)
+        self.path.on_sent(sent, now_ns)
         if self._allowance != UNLIMITED:
             self._allowance -= sent.size
         self.last_sent_ns = now_ns
@@ -468,7 +468,7 @@ class Session:
         if sent.has_messages():
             self._probing = False
 
-    def has_written(self, now_ns: i64) -> None:
+    def on_written(self, now_ns: i64) -> None:
         """Everything that may leave now has left."""
         self._probing = False
         self.paced_ns = NEVER_NS
@@ -478,7 +478,7 @@ class Session:
         if self._allowance >= self.datagram_size and not self.path.is_clogged():
             self.paced_ns = self.path.paced_until_ns(now_ns)
 
-    def mark(self) -> bool:
+    def request_write(self) -> bool:
         """It has to be written to; False if that was known."""
         if self.marked:
             return False
@@ -491,7 +491,7 @@ class Session:
 
     # Its timer.
 
-    def plan(self, heartbeat_ns: i64, now_ns: i64) -> i64:
+    def next_timer_ns(self, heartbeat_ns: i64, now_ns: i64) -> i64:
         """When a timer must be set for this session; `NEVER_NS` if one is set that is enough."""
         wake_ns = self.path.wake_ns()
         if self.receipts.ack_at_ns < wake_ns:
@@ -509,7 +509,7 @@ class Session:
         self._timer_ns = wake_ns
         return wake_ns
 
-    def rings(self, due_ns: i64) -> bool:
+    def on_timer(self, due_ns: i64) -> bool:
         """A timer has rung; whether it is the one that counts."""
         if self._timer_ns != due_ns:
             return False

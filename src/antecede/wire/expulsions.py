@@ -11,7 +11,7 @@ from mypy_extensions import i64, u8
 
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.values import Value
-from antecede.wire.handshake import NAME_LIMIT, cut_text, harmless, read_text, write_text
+from antecede.wire.handshake import NAME_LIMIT, cut_text, escape_controls, read_text, write_text
 from antecede.wire.varint import WireReader, varint_size, write_varint
 
 FENCE_REASON_LIMIT: Final = 200
@@ -47,7 +47,7 @@ def check_reason(reason: str, name: str) -> None:
         ) from None
 
 
-def stones_size(stones: list[ExpulsionRecord]) -> i64:
+def expulsion_records_size(stones: list[ExpulsionRecord]) -> i64:
     """How many bytes at most a frame with these takes."""
     size: i64 = 4
     for stone in stones:
@@ -56,7 +56,9 @@ def stones_size(stones: list[ExpulsionRecord]) -> i64:
     return size
 
 
-def write_stones(writer: BytesWriter, kind: i64, stones: list[ExpulsionRecord], told: bool) -> None:
+def write_expulsion_records(
+    writer: BytesWriter, kind: i64, stones: list[ExpulsionRecord], told: bool
+) -> None:
     """Append a frame with these; `told`: also by whom, and why."""
     writer.append(u8(kind))
     if not told:
@@ -78,8 +80,8 @@ def write_incarnations(writer: BytesWriter, stones: list[ExpulsionRecord]) -> No
         write_varint(writer, stone.incarnation)
 
 
-def read_stones(reader: WireReader, told: bool) -> list[ExpulsionRecord]:
-    """What `write_stones` wrote after the kind."""
+def read_expulsion_records(reader: WireReader, told: bool) -> list[ExpulsionRecord]:
+    """What `write_expulsion_records` wrote after the kind."""
     count = reader.varint()
     if count > STONES_MAX:
         raise RemoteError(f"news of {count} expulsions at once; {STONES_MAX} are allowed")
@@ -92,7 +94,7 @@ def read_stones(reader: WireReader, told: bool) -> list[ExpulsionRecord]:
         by = read_text(reader, NAME_LIMIT) if told else ""
         reason = read_text(reader, FENCE_REASON_LIMIT) if told else ""
         # What was escaped is longer, and is to be told on.
-        by = cut_text(harmless(by), NAME_LIMIT)
-        reason = cut_text(harmless(reason), FENCE_REASON_LIMIT)
+        by = cut_text(escape_controls(by), NAME_LIMIT)
+        reason = cut_text(escape_controls(reason), FENCE_REASON_LIMIT)
         stones.append(ExpulsionRecord(name, incarnation, by, reason))
     return stones

@@ -128,7 +128,7 @@ def write_greeting(kind: i64, greeting: Greeting, size: i64 = GREETING_SIZE) -> 
     return writer.getvalue()
 
 
-def is_keyed(data: bytes) -> bool:
+def is_encrypted(data: bytes) -> bool:
     """Whether a greeting is in an envelope."""
     return data[0] in (KEYED_HELLO, KEYED_WELCOME, KEYED_COOKIE)
 
@@ -189,7 +189,7 @@ def read_refusal(reader: WireReader) -> tuple[str, str, int]:
     """Who refuses, and why, in letters that any terminal can show; and the stamp, or 0."""
     read_versions(reader)
     name = read_text(reader, NAME_LIMIT)
-    reason = harmless(read_text(reader, REASON_LIMIT))
+    reason = escape_controls(read_text(reader, REASON_LIMIT))
     stamp: i64 = reader.varint() if reader.remaining() > 0 else 0
     return name, reason, int(stamp)
 
@@ -210,7 +210,7 @@ def read_unknown(reader: WireReader) -> i64:
     return read_i64_le(reader.take(8), 0)
 
 
-def harmless(text: str) -> str:
+def escape_controls(text: str) -> str:
     """The text with everything escaped that is no letter: it may command a terminal."""
     if text.isprintable():
         return text

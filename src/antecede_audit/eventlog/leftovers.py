@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from antecede.core.errors import LocalError
-from antecede.eventlog.atomic_files import blaming
+from antecede.eventlog.atomic_files import os_errors_as_local
 from antecede.eventlog.layout import CLAIM, PARTITION, UNFINISHED, is_open_claim, suffix_of
 from antecede.eventlog.processes import FOLDER as PROCESSES
 from antecede.eventlog.processes import read_files
@@ -54,7 +54,7 @@ def torn_file(file: Path) -> UnfinishedLog | None:
     """The same for a file of JSON lines whose last line breaks off; None if it does not."""
     if suffix_of(file) != ".jsonl":
         return None
-    with blaming(file, "read"), file.open("rb") as stream:
+    with os_errors_as_local(file, "read"), file.open("rb") as stream:
         end = stream.seek(0, 2)
         stream.seek(max(0, end - 1))
         if stream.read(1) in (b"", b"\n"):
@@ -65,7 +65,7 @@ def torn_file(file: Path) -> UnfinishedLog | None:
 
 def whole_lines(path: Path) -> bytes:
     """The lines of a file that end, and are JSON, up to the first that is not."""
-    with blaming(path, "read"):
+    with os_errors_as_local(path, "read"):
         data = path.read_bytes()
     if ".gz." in path.name or path.suffix == ".gz":
         data = unpacked(data)

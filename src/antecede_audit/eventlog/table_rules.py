@@ -10,7 +10,14 @@ from collections.abc import Collection, Iterator
 from decimal import Decimal
 
 from antecede.core.errors import LocalError
-from antecede.eventlog.parquet import READ_ROWS, ArrowArray, ArrowTable, is_text, load, plain
+from antecede.eventlog.parquet import (
+    READ_ROWS,
+    ArrowArray,
+    ArrowTable,
+    is_text,
+    load_pyarrow,
+    plain,
+)
 from antecede.eventlog.rules import ABOUT_MESSAGES, ADDRESSED, INTEGERS, MESSAGE, TEXTS, check_row
 from antecede.eventlog.schema import ALL_COLUMNS, KINDS
 
@@ -51,7 +58,7 @@ def as_integer(value: object) -> object:
 
 def is_right(table: ArrowTable, columns: Collection[str] = ALL_COLUMNS) -> bool:
     """Whether every row is right for certain; if not, some may be wrong, or of unusual types."""
-    pa, pc = load("pyarrow"), load("pyarrow.compute")
+    pa, pc = load_pyarrow("pyarrow"), load_pyarrow("pyarrow.compute")
     there = set(table.column_names) & set(columns)
     required = {name for name, limits in INTEGERS.items() if not limits.nullable} & set(columns)
     if not {*required, *MESSAGE, *ADDRESSED, "kind"} <= there:
@@ -75,7 +82,7 @@ def is_right(table: ArrowTable, columns: Collection[str] = ALL_COLUMNS) -> bool:
 
 def has_only_kinds(column: ArrowArray) -> bool:
     """Whether everything in the column is a kind of events."""
-    pc = load("pyarrow.compute")
+    pc = load_pyarrow("pyarrow.compute")
     if not len(column):
         return True
     known = set(pc.unique(column).to_pylist()) <= set(KINDS)
@@ -84,7 +91,7 @@ def has_only_kinds(column: ArrowArray) -> bool:
 
 def names_messages(table: ArrowTable) -> bool:
     """Whether sender, sequence and target are there where they must be."""
-    pa, pc = load("pyarrow"), load("pyarrow.compute")
+    pa, pc = load_pyarrow("pyarrow"), load_pyarrow("pyarrow.compute")
     sender, sequence = (table[name] for name in MESSAGE)
     if not (sender.null_count or sequence.null_count or table["target"].null_count):
         return True

@@ -11,11 +11,17 @@ from pathlib import Path
 from typing import Final
 
 from antecede.core.errors import LocalError
-from antecede.eventlog.atomic_files import replacing
+from antecede.eventlog.atomic_files import write_atomically
 from antecede.eventlog.fields import integer, integers, located
 from antecede.eventlog.jsonl import read_objects, write_objects
 from antecede.eventlog.layout import SUFFIXES, AnyPath, common_source, find_run, suffix_of
-from antecede.eventlog.parquet import ArrowSchema, load, numbered_rows, read_table, write_table
+from antecede.eventlog.parquet import (
+    ArrowSchema,
+    load_pyarrow,
+    numbered_rows,
+    read_table,
+    write_table,
+)
 from antecede.eventlog.rules import INT32_MAX, INT64_MAX, Fields
 
 
@@ -43,7 +49,7 @@ def write_workload(path: AnyPath, rows: Sequence[WorkloadRow]) -> None:
     check_workload(rows)
     file = Path(path)
     objects = [as_fields(row) for row in rows]
-    with replacing(file) as partial:
+    with write_atomically(file) as partial:
         if suffix_of(file) == ".parquet":
             write_table(file, partial, workload_schema(), objects)
         elif suffix_of(file):
@@ -194,7 +200,7 @@ def parsed_row(fields: Fields) -> WorkloadRow:
 
 def workload_schema() -> ArrowSchema:
     """The columns of a workload and their types."""
-    pa = load("pyarrow")
+    pa = load_pyarrow("pyarrow")
     return pa.schema(
         [
             pa.field("message_id", pa.int64(), nullable=False),

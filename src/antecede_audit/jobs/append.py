@@ -17,7 +17,7 @@ from pyarrow import parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from antecede.core.errors import LocalError
-from antecede.eventlog.atomic_files import blaming
+from antecede.eventlog.atomic_files import os_errors_as_local
 from antecede.eventlog.layout import partition_folder
 from antecede.eventlog.parquet import reading
 from antecede_audit.columns.arrow_rows import Batch, arrow_schema, batch_of_rows, rows_of, shaped
@@ -85,7 +85,7 @@ def without_known(found: Found, earlier: Earlier | None) -> Found:
         return found
     known = set()
     for path in of_known_sizes(found, earlier):
-        with blaming(Path(path), "read"):
+        with os_errors_as_local(Path(path), "read"):
             if file_fingerprint(path) in earlier.fingerprints:
                 known.add(path)
     return found.without(known)

@@ -7,7 +7,7 @@ from typing import Final
 
 import pyarrow.parquet as pq
 
-from antecede.eventlog.atomic_files import blaming, replacing_together
+from antecede.eventlog.atomic_files import os_errors_as_local, replace_folder_atomically
 from antecede.eventlog.parquet import ArrowTable
 from antecede_audit.judging.verdict_summary import SUMMARY
 
@@ -21,7 +21,10 @@ def write_together(
 
     `replaced` are the names in `out` that change hands, all together, once everything is written.
     """
-    with replacing_together(out.absolute(), replaced) as stage, blaming(out, "write"):
+    with (
+        replace_folder_atomically(out.absolute(), replaced) as stage,
+        os_errors_as_local(out, "write"),
+    ):
         for name, table in tables.items():
             (stage / name).mkdir(parents=True)
             pq.write_table(table, stage / name / PART, compression="zstd")

@@ -8,7 +8,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-from antecede.eventlog.atomic_files import blaming, check_replaceable, replacing_together
+from antecede.eventlog.atomic_files import (
+    check_replaceable,
+    os_errors_as_local,
+    replace_folder_atomically,
+)
 from antecede_audit.columns.arrow_rows import Batch, collector_at_rest
 from antecede_audit.jobs.append import (
     Earlier,
@@ -69,7 +73,7 @@ def ingest_small(
     check_apart(str(folder), [path for path, _ in found.files])
     earlier = earlier_here(folder) if append else None
     check_replaceable(folder, REPLACED, known=earlier is not None)
-    with blaming(folder, "write"):
+    with os_errors_as_local(folder, "write"):
         folder.mkdir(parents=True, exist_ok=True)
     run = run_after(earlier, run_id, run_named(paths[0]))
     found = without_known(found, earlier)
@@ -125,5 +129,8 @@ def at_most(records_max: int, batches: Iterator[Batch]) -> Iterator[Batch]:
 def outputs_at(folder: Path, run: str, earlier: Earlier | None) -> Iterator[Outputs]:
     """Where tables go that appear in a folder together."""
     known = earlier is not None
-    with replacing_together(folder, REPLACED, known=known) as stage, blaming(folder, "write"):
+    with (
+        replace_folder_atomically(folder, REPLACED, known=known) as stage,
+        os_errors_as_local(folder, "write"),
+    ):
         yield Outputs(None, str(stage), run)

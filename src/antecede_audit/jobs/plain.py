@@ -12,7 +12,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from antecede.core.errors import LocalError
-from antecede.eventlog.atomic_files import blaming, check_replaceable, replacing_together
+from antecede.eventlog.atomic_files import (
+    check_replaceable,
+    os_errors_as_local,
+    replace_folder_atomically,
+)
 from antecede.eventlog.jsonl import parsed
 from antecede.eventlog.layout import find_settled, run_folders
 from antecede.eventlog.processes import read_processes
@@ -296,7 +300,7 @@ def tables_of(verdicts: dict[str, Verdict]) -> dict[str, Rows]:
 
 def write_tables(out: Path, tables: dict[str, Rows], summary: Summary) -> None:
     """Replace the tables and the summary: all of them, or, if something goes wrong, none."""
-    with replacing_together(out, WRITTEN) as stage, blaming(out, "write"):
+    with replace_folder_atomically(out, WRITTEN) as stage, os_errors_as_local(out, "write"):
         for name, rows in tables.items():
             text = "".join(json.dumps(row) + "\n" for row in rows)
             (stage / f"{name}.jsonl").write_text(text, encoding="utf-8")

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from antecede.core.errors import LocalError
-from antecede.eventlog.atomic_files import blaming, replacing_together
+from antecede.eventlog.atomic_files import os_errors_as_local, replace_folder_atomically
 from antecede.eventlog.layout import PARTITION, common_source, partition_folder, run_id_of
 from antecede.eventlog.parquet import ArrowArray, ArrowSchema, ArrowTable, read_table, reading
 from antecede.eventlog.rules import JUDGED
@@ -104,7 +104,7 @@ def profile_small(
             tables[name][run] = rows
     if not profiles:
         raise LocalError(no_messages(source, run_id))
-    with replacing_together(Path(out).absolute(), list(SCHEMAS)) as stage:
+    with replace_folder_atomically(Path(out).absolute(), list(SCHEMAS)) as stage:
         for name, by_run in tables.items():
             write(stage / name, by_run, SCHEMAS[name])
     return profiles
@@ -333,7 +333,7 @@ def totals_of(
 
 def write(folder: Path, by_run: Mapping[str, Sequence[Fields]], schema: ArrowSchema) -> None:
     """Write a table: a file for every run."""
-    with blaming(folder, "write"):
+    with os_errors_as_local(folder, "write"):
         for run, rows in by_run.items():
             place = partition_folder(folder, run)
             place.mkdir(parents=True)

@@ -17,7 +17,7 @@ from typing import IO, Final, NamedTuple, final
 from urllib.parse import urlsplit
 
 from antecede.core.errors import LocalError
-from antecede.eventlog.atomic_files import blaming
+from antecede.eventlog.atomic_files import os_errors_as_local
 from antecede_audit.spans.formats.containers import HEAD_BYTES
 from antecede_audit.spark.storage import Places, path_here
 
@@ -119,7 +119,7 @@ def remote_files(path: str, places: Places) -> Iterator[tuple[str, int, bool]]:
 
 def local_files(top: Path) -> Iterator[tuple[str, int, bool]]:
     """The files at a path of this machine: path, size, and whether it was itself asked for."""
-    with blaming(top, "read"):
+    with os_errors_as_local(top, "read"):
         if not top.exists():
             raise LocalError(f"cannot read {top}: there is no such file or directory")
         if not top.is_dir():
@@ -133,7 +133,7 @@ def local_files(top: Path) -> Iterator[tuple[str, int, bool]]:
                 if is_hidden(str(file), str(top)):
                     continue
                 if file.is_file() or (file.is_symlink() and looks_like_a_trace(name)):
-                    with blaming(file, "read"):
+                    with os_errors_as_local(file, "read"):
                         size = file.stat().st_size
                     yield str(file), size, False
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from antecede.eventlog.layout import PARTITION
-from antecede.eventlog.parquet import ArrowTable, load, reading
+from antecede.eventlog.parquet import ArrowTable, load_pyarrow, reading
 from antecede_audit.judging.findings import (
     IDENTITY_COLUMNS,
     VIOLATION_COLUMNS,
@@ -47,7 +47,7 @@ class Gathered:
 
 def gather_violations(folder: Path, sample_max: int = SAMPLE_MAX) -> Gathered:
     """Go through the violations in a folder once."""
-    pa = load("pyarrow")
+    pa = load_pyarrow("pyarrow")
     rows = rows_in(folder)
     stride = max(1, -(-rows // sample_max))
     channels: list[ArrowTable] = []
@@ -70,8 +70,8 @@ def gather_violations(folder: Path, sample_max: int = SAMPLE_MAX) -> Gathered:
 
 def tables_in(folder: Path) -> Iterator[ArrowTable]:
     """The rows of the dataset with their runs, some at a time; at least one table."""
-    pa = load("pyarrow")
-    ds = load("pyarrow.dataset")
+    pa = load_pyarrow("pyarrow")
+    ds = load_pyarrow("pyarrow.dataset")
     parted = any(folder.glob(f"{PARTITION}*"))
     by_run = ds.partitioning(pa.schema([("run_id", pa.string())]), flavor="hive")
     with reading(folder):
@@ -91,13 +91,13 @@ def named(table: ArrowTable) -> ArrowTable:
     """The same rows with a run, which has no name if nothing says so."""
     if "run_id" in table.column_names:
         return table
-    pa = load("pyarrow")
+    pa = load_pyarrow("pyarrow")
     return table.append_column("run_id", pa.array([""] * len(table), pa.string()))
 
 
 def empty(columns: Sequence[str]) -> ArrowTable:
     """A table without rows, for a dataset without files."""
-    pa = load("pyarrow")
+    pa = load_pyarrow("pyarrow")
     types = {"kind": pa.string(), "run_id": pa.string()}
     names = ("run_id", *columns)
     return pa.table({name: pa.array([], types.get(name, pa.int64())) for name in names})
@@ -107,14 +107,14 @@ def rows_in(folder: Path) -> int:
     """How many rows a dataset has; none if there is no such folder."""
     if not folder.is_dir():
         return 0
-    ds = load("pyarrow.dataset")
+    ds = load_pyarrow("pyarrow.dataset")
     with reading(folder):
         return int(ds.dataset(folder, format="parquet", partitioning="hive").count_rows())
 
 
 def as_channels(table: ArrowTable) -> ArrowTable:
     """Each violation as a channel that has one."""
-    pa = load("pyarrow")
+    pa = load_pyarrow("pyarrow")
     one = pa.array([1] * len(table), pa.int64())
     keys = table.select([*CHANNEL, "kind"])
     return keys.append_column("count", one).append_column("longest_ns", table[HELD_BACK])
@@ -122,7 +122,7 @@ def as_channels(table: ArrowTable) -> ArrowTable:
 
 def counted(parts: Sequence[ArrowTable]) -> ArrowTable:
     """Channels that stand several times in these tables, once each."""
-    pa = load("pyarrow")
+    pa = load_pyarrow("pyarrow")
     keys = [*CHANNEL, "kind"]
     grouped = pa.concat_tables(parts).group_by(keys)
     summed = grouped.aggregate([("count", "sum"), ("longest_ns", "max")])
@@ -133,7 +133,7 @@ def counted(parts: Sequence[ArrowTable]) -> ArrowTable:
 
 def worst_of(parts: Sequence[ArrowTable]) -> ArrowTable:
     """Of each run the violations in these tables that came far too early, the worst first."""
-    pa, pc = load("pyarrow"), load("pyarrow.compute")
+    pa, pc = load_pyarrow("pyarrow"), load_pyarrow("pyarrow.compute")
     ranked = pa.concat_tables(parts).sort_by([("run_id", "ascending"), (HELD_BACK, "descending")])
     runs = pc.run_end_encode(ranked["run_id"].combine_chunks())
     ends = runs.run_ends.to_pylist() if len(ranked) else []
@@ -340,7 +340,7 @@ def median_of(sample: ArrowTable, channel: Mapping[str, Any]) -> int:
 
     A channel that the sample has nothing of, of very many, is said to be as its longest.
     """
-    pc = load("pyarrow.compute")
+    pc = load_pyarrow("pyarrow.compute")
     for name in CHANNEL:
         sample = sample.filter(pc.equal(sample[name], channel[name]))
     ordered = sample[HELD_BACK].combine_chunks().sort()
@@ -352,7 +352,7 @@ def median_of(sample: ArrowTable, channel: Mapping[str, Any]) -> int:
 def quantiles_of(found: Gathered) -> tuple[tuple[float, float], ...]:
     """How long causal order would have held violations back; the longest is that of all."""
     steps = steps_of(found.sample[HELD_BACK].to_pylist())
-    longest_ns = load("pyarrow.compute").max(found.channels["longest_ns"]).as_py()
+    longest_ns = load_pyarrow("pyarrow.compute").max(found.channels["longest_ns"]).as_py()
     return (*steps[:-1], (1.0, float(longest_ns))) if steps else ()
 
 

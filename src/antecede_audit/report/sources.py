@@ -21,7 +21,7 @@ from antecede.eventlog.layout import (
     run_folders,
     suffix_of,
 )
-from antecede.eventlog.parquet import load, reading
+from antecede.eventlog.parquet import load_pyarrow, reading
 from antecede.eventlog.processes import processes_file
 from antecede.eventlog.schema import COLUMNS
 
@@ -173,7 +173,7 @@ def first_parts(folder: Path) -> Iterable[Path]:
 def has_columns(file: Path, columns: Sequence[str]) -> bool:
     """Whether a data file has these columns, at least."""
     if suffix_of(file) == ".parquet":
-        pq = load("pyarrow.parquet")
+        pq = load_pyarrow("pyarrow.parquet")
         with reading(file):
             names = pq.read_schema(file).names
         return set(columns) <= set(names)

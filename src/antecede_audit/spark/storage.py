@@ -25,7 +25,12 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from antecede.core.errors import LocalError
-from antecede.eventlog.atomic_files import blaming, check_replaceable, claim, replacing_together
+from antecede.eventlog.atomic_files import (
+    check_replaceable,
+    claim,
+    os_errors_as_local,
+    replace_folder_atomically,
+)
 from antecede.eventlog.ownership import NOTE, Note, check_owned, note_in
 
 Hadoop: TypeAlias = Any
@@ -178,7 +183,7 @@ class Places(ExitStack):
         """Write a small file; elsewhere and under Spark Connect it is a folder with one file."""
         here = self.local(path)
         if here is not None:
-            with blaming(here, "write"):
+            with os_errors_as_local(here, "write"):
                 here.write_bytes(data)
             return
         if self._connected:
@@ -195,7 +200,7 @@ class Places(ExitStack):
         """Make a folder; `LocalError` if that cannot be."""
         here = self.local(path)
         if here is not None:
-            with blaming(here, "write"):
+            with os_errors_as_local(here, "write"):
                 here.mkdir(parents=True, exist_ok=True)
         elif not self._connected:
             with self._blaming(path):
@@ -315,7 +320,7 @@ class Places(ExitStack):
         here = self.local(out)
         top = out.rstrip("/")
         if here is not None:
-            with replacing_together(here, names, known=known) as stage:
+            with replace_folder_atomically(here, names, known=known) as stage:
                 yield str(stage)
             return
         self.check_replaceable(out, names, known=known)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from antecede.core.errors import LocalError
-from antecede.eventlog.atomic_files import replacing
+from antecede.eventlog.atomic_files import write_atomically
 from antecede.units import counted
 from antecede_cli.console import Console
 from antecede_cli.options import DURATION, defaulted
@@ -180,7 +180,7 @@ class Page:
         if not is_plain(self._out):
             return
         text = watch_page(progress, channels, self._names(), self._source, self._every_s)
-        with replacing(path_here(self._out) / PAGE) as partial:
+        with write_atomically(path_here(self._out) / PAGE) as partial:
             partial.write_text(text, encoding="utf-8")
 
     def _names(self) -> Mapping[int, str]:

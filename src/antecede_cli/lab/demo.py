@@ -22,7 +22,7 @@ from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColum
 from rich.table import Table
 
 from antecede.core.errors import AntecedeError, LocalError
-from antecede.eventlog.atomic_files import blaming, claim, settle
+from antecede.eventlog.atomic_files import claim, os_errors_as_local, settle
 from antecede.installing import how_to_install
 from antecede.units import duration_text, three_digits
 from antecede_audit.eventlog.reader import read_events
@@ -135,7 +135,7 @@ def make_room(places: Places) -> None:
         )
     if folder.exists() and not folder.is_dir():
         raise LocalError(f"{folder} is a file: choose another place with --out")
-    with blaming(folder, "write"):
+    with os_errors_as_local(folder, "write"):
         folder.mkdir(parents=True, exist_ok=True)
         claim(folder, WRITTEN, known=ours)
         write_figures(places, {"finished": False})

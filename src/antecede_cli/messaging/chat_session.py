@@ -191,11 +191,11 @@ class FaultyTransport(UdpCarrier):
         datagrams.clear()
 
     def close(self) -> None:
-        """Send nothing more; what is under way still arrives, so wait for `gone`."""
+        """Send nothing more; what is under way still arrives, so wait for `wait_closed`."""
         self._closing = True
         self._close_if_empty()
 
-    async def gone(self) -> None:
+    async def wait_closed(self) -> None:
         """Until a closed transport has nothing under way any more."""
         await self._empty.wait()
 
@@ -392,7 +392,7 @@ async def converse(
         await session.run()
     except Stranded as error:
         stranded = list(error.names)
-    await transport.gone()
+    await transport.wait_closed()
     return stranded
 
 

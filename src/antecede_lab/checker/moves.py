@@ -123,7 +123,7 @@ class Moves:
         if acquainted and isinstance(process, NodeProcess):
             for other in range(self._program.processes):
                 if other != me:
-                    process.meet_into(other, 0, EffectList())
+                    process.on_met_into(other, 0, EffectList())
         return self._intern(me, process, process.fingerprint(), 0)
 
     def submission(self, local: Local, index: i64) -> Move:

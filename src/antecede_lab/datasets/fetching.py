@@ -22,7 +22,7 @@ from tempfile import TemporaryFile
 from typing import IO, Final
 
 from antecede.core.errors import LocalError, near_miss
-from antecede.eventlog.atomic_files import read_note, replacing, write_note
+from antecede.eventlog.atomic_files import read_note, write_atomically, write_note
 from antecede.eventlog.ownership import check_owned
 
 PACKED = ".gz"
@@ -209,7 +209,7 @@ def repack(archive: IO[bytes], part: str, target: IO[bytes]) -> None:
 def kept(path: Path) -> Iterator[IO[bytes]]:
     """A file that appears under its name when everything is written."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as partial, partial.open("wb") as file:
+    with write_atomically(path) as partial, partial.open("wb") as file:
         yield file
 
 

@@ -20,7 +20,7 @@ from antecede import __version__, compiled
 from antecede.core.errors import LocalError
 from antecede.eventlog.atomic_files import claim, read_note, write_whole
 from antecede.eventlog.layout import PARTITION, find_runs, partition_folder
-from antecede.eventlog.parquet import load, reading
+from antecede.eventlog.parquet import load_pyarrow, reading
 from antecede.units import counted
 from antecede_audit.eventlog.workload import WorkloadRow, read_workload, write_workload
 from antecede_audit.judging.verdict_summary import REPLACED as AUDITED
@@ -385,7 +385,7 @@ class Counts:
 
 def count_rows(folder: Path) -> Counts:
     """Count the rows of a table of findings; it streams by, whatever its size."""
-    pq = load("pyarrow.parquet")
+    pq = load_pyarrow("pyarrow.parquet")
     counts = Counts()
     for file in sorted(folder.glob("*.parquet")):
         with reading(file), pq.ParquetFile(file) as source:
@@ -398,7 +398,7 @@ def count_rows(folder: Path) -> Counts:
 
 def add_batch(counts: Counts, batch: Any) -> None:  # noqa: ANN401 an Arrow batch, untyped
     """Count some rows more."""
-    table = load("pyarrow").Table.from_batches([batch])
+    table = load_pyarrow("pyarrow").Table.from_batches([batch])
     keys = [name for name in ("run_id", "kind") if name in table.column_names]
     most = [("held_back_ns", "max")] if "held_back_ns" in table.column_names else []
     for row in table.group_by(keys).aggregate([([], "count_all"), *most]).to_pylist():

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from antecede.eventlog.atomic_files import blaming, replacing
-from antecede.eventlog.parquet import load
+from antecede.eventlog.atomic_files import os_errors_as_local, write_atomically
+from antecede.eventlog.parquet import load_pyarrow
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -22,21 +22,21 @@ def write_rows(folder: Path, name: str, rows: Sequence[Row], kinds: Sequence[str
 
     Files of these names that an earlier evaluation left are gone afterwards in any case.
     """
-    with blaming(folder, "write"):
+    with os_errors_as_local(folder, "write"):
         folder.mkdir(parents=True, exist_ok=True)
     for kind in kinds:
         file = folder / f"{name}{kind}"
         if not rows:
             file.unlink(missing_ok=True)
             continue
-        with replacing(file) as partial, blaming(file, "write"):
+        with write_atomically(file) as partial, os_errors_as_local(file, "write"):
             WRITERS[kind](partial, rows)
 
 
 def write_parquet(file: Path, rows: Sequence[Row]) -> None:
     """A table with whatever types the values have."""
-    pa = load("pyarrow")
-    pq = load("pyarrow.parquet")
+    pa = load_pyarrow("pyarrow")
+    pq = load_pyarrow("pyarrow.parquet")
     pq.write_table(pa.Table.from_pylist([dict(row) for row in rows]), file, compression="zstd")
 
 
@@ -64,5 +64,5 @@ WRITERS: Final = {PARQUET: write_parquet, CSV: write_csv, JSON: write_json}
 
 def write_object(file: Path, content: Mapping[str, Any]) -> None:
     """A JSON file, complete or not there."""
-    with replacing(file) as partial, blaming(file, "write"):
+    with write_atomically(file) as partial, os_errors_as_local(file, "write"):
         write_json(partial, content)

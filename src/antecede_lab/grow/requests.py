@@ -19,7 +19,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import LongType, StructField, StructType
 
 from antecede.core.errors import LocalError
-from antecede.eventlog.atomic_files import blaming
+from antecede.eventlog.atomic_files import os_errors_as_local
 from antecede.eventlog.fields import checked_integer, field, located
 from antecede.eventlog.parquet import ArrowBatch
 from antecede.eventlog.rules import INT32_MAX
@@ -81,7 +81,7 @@ class Rates:
 
 def read_graph(path: Path) -> ServiceGraph:
     """The graph in a JSON file, which may be compressed (`.gz`)."""
-    with blaming(path, "read"):
+    with os_errors_as_local(path, "read"):
         raw = path.read_bytes()
     try:
         entries = json.loads(gzip.decompress(raw) if path.suffix == ".gz" else raw)

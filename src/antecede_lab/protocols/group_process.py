@@ -49,5 +49,5 @@ class GroupProcess(CausalProcess):
             effects.append(Deliver(message))
         return effects
 
-    def _taking_part(self) -> tuple[int, Collection[int]]:
+    def _constructor_arguments(self) -> tuple[int, Collection[int]]:
         return self._members.me, self._members.ids()

@@ -126,9 +126,9 @@ class MfProcess(GroupProcess):
 
     def expire(self, now_ns: int) -> list[Effect]:
         effects: list[Effect] = []
-        for alarm in self._alarms.ringing(now_ns):
+        for alarm in self._alarms.expired(now_ns):
             effects.append(self._transmit_head())
-            self._alarms.again(alarm, now_ns)
+            self._alarms.restart_with_backoff(alarm, now_ns)
         return effects
 
     def buffered(self) -> int:

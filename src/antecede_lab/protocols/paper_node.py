@@ -105,5 +105,5 @@ class PaperNode(CausalProcess):
                 effects.append(Transmit(due.peer, Ack(n)))
         return effects
 
-    def _taking_part(self) -> tuple[int, Collection[int]]:
+    def _constructor_arguments(self) -> tuple[int, Collection[int]]:
         return self._me, self._known

@@ -212,12 +212,12 @@ class PsyncProcess(GroupProcess):
 
     def expire(self, now_ns: int) -> list[Effect]:
         effects: list[Effect] = []
-        for alarm in self._alarms.ringing(now_ns):
+        for alarm in self._alarms.expired(now_ns):
             target = self._others[alarm.owner]
             for sequence, own in self._own.items():
                 if sequence > target.acked:
                     effects.append(Transmit(alarm.owner, own.packet))
-            self._alarms.again(alarm, now_ns)
+            self._alarms.restart_with_backoff(alarm, now_ns)
         return effects
 
     def buffered(self) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from antecede.eventlog.parquet import load, reading
+from antecede.eventlog.parquet import load_pyarrow, reading
 from antecede_audit.report.sources import RUNS_FOLDER, SPARK_PART
 from antecede_lab.comparison.measurements import Estimate, estimate
 
@@ -124,7 +124,7 @@ def read_sweep(folder: Path) -> Sweep:
 
 def rows_in(files: Sequence[Path]) -> Iterator[Mapping[str, Any]]:
     """The rows that count in these files, of the columns that a report needs."""
-    pq = load("pyarrow.parquet")
+    pq = load_pyarrow("pyarrow.parquet")
     columns = ["digest", "run_id", "protocol", "scenario", "network", "processes", "seed"]
     columns += ["status", "reason"]
     last = last_attempts(files)
@@ -140,7 +140,7 @@ def rows_in(files: Sequence[Path]) -> Iterator[Mapping[str, Any]]:
 
 def last_attempts(files: Sequence[Path]) -> dict[str, tuple[int, int]]:
     """By run: in which file and row it stands last; of one that was run again, that counts."""
-    pq = load("pyarrow.parquet")
+    pq = load_pyarrow("pyarrow.parquet")
     last: dict[str, tuple[int, int]] = {}
     for number, file in enumerate(files):
         with reading(file):

@@ -102,9 +102,9 @@ class ReliableProcess(CausalProcess):
         effects: list[Effect] = []
         if self.inner.wake_ns() <= now_ns:
             self._carry_out(self.inner.expire(now_ns), now_ns, effects)
-        for alarm in self._alarms.ringing(now_ns):
+        for alarm in self._alarms.expired(now_ns):
             self._transmit_again(self._channels[alarm.owner], effects)
-            self._alarms.again(alarm, now_ns)
+            self._alarms.restart_with_backoff(alarm, now_ns)
         return effects
 
     def outstanding(self) -> int:

@@ -37,7 +37,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from antecede.core.catalogue import ALIASES, catalogue_name
 from antecede.core.errors import LocalError, near_miss
-from antecede.eventlog.atomic_files import blaming
+from antecede.eventlog.atomic_files import os_errors_as_local
 from antecede.eventlog.fields import located
 from antecede.units import parse_count, parse_duration, parse_number, parse_share
 from antecede_lab.catalogue import PROTOCOLS, find_protocol
@@ -209,7 +209,7 @@ class Section:
 def read_toml(path: Path) -> Section:
     """The outermost table of a file; `LocalError` if it cannot be read or is no TOML."""
     try:
-        with blaming(path, "read"):
+        with os_errors_as_local(path, "read"):
             text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise LocalError(f"cannot read {path}: {error}") from error

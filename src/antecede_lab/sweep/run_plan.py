@@ -19,7 +19,7 @@ from typing import Final
 from antecede import __version__
 from antecede.core.errors import LocalError
 from antecede.eventlog.layout import common_source, find_run, suffix_of
-from antecede.eventlog.parquet import load, reading
+from antecede.eventlog.parquet import load_pyarrow, reading
 from antecede.network_model.faults import Faults
 from antecede_audit.eventlog.workload import WorkloadRow, read_workload
 from antecede_lab.simulator.networks import (
@@ -215,8 +215,8 @@ def extent(files: Sequence[Path]) -> tuple[int, int]:
     if suffix_of(files[0]) != ".parquet":
         rows = read_workload(files[0])
         return 1 + max((max(row.sender, *row.targets) for row in rows), default=-1), len(rows)
-    pq = load("pyarrow.parquet")
-    pc = load("pyarrow.compute")
+    pq = load_pyarrow("pyarrow.parquet")
+    pc = load_pyarrow("pyarrow.compute")
     highest = -1
     messages = 0
     for file in files:

@@ -19,8 +19,8 @@ from pyspark.sql.types import (
 )
 
 from antecede.core.errors import LocalError
-from antecede.eventlog.atomic_files import blaming, replacing
-from antecede.eventlog.parquet import ArrowTable, load, reading
+from antecede.eventlog.atomic_files import os_errors_as_local, write_atomically
+from antecede.eventlog.parquet import ArrowTable, load_pyarrow, reading
 from antecede_audit.measure.figures import MEASURED
 
 FINISHED: Final = "finished"
@@ -103,7 +103,7 @@ class RunStore:
 
     def create(self) -> None:
         """Make the folder, if it is not there."""
-        with blaming(self.folder, "write"):
+        with os_errors_as_local(self.folder, "write"):
             self.folder.mkdir(parents=True, exist_ok=True)
 
     def statuses(self) -> dict[str, str]:
@@ -118,8 +118,8 @@ class RunStore:
 
     def read(self, columns: Sequence[str] | None = None) -> ArrowTable:
         """All runs, or some columns of them; of one that was run again, the last attempt."""
-        pa = load("pyarrow")
-        pq = load("pyarrow.parquet")
+        pa = load_pyarrow("pyarrow")
+        pq = load_pyarrow("pyarrow.parquet")
         schema = to_arrow_schema(RUNS)
         tables = []
         for file in self._parts():
@@ -132,7 +132,7 @@ class RunStore:
 
     def read_only(self, digests: Iterable[str]) -> ArrowTable:
         """The runs with these digests, in this order; `LocalError` if one is missing."""
-        pa = load("pyarrow")
+        pa = load_pyarrow("pyarrow")
         runs = self.read()
         place = {digest: number for number, digest in enumerate(runs["digest"].to_pylist())}
         try:
@@ -152,11 +152,11 @@ class RunStore:
             part.unlink()
 
     def _write(self, runs: ArrowTable, name: str) -> None:
-        pq = load("pyarrow.parquet")
+        pq = load_pyarrow("pyarrow.parquet")
         taken = [int(part.name.split("-")[1]) for part in self._parts()]
         number = 1 + max(taken, default=0)
         file = self.folder / f"part-{number:05}-{name}.parquet"
-        with replacing(file) as partial, blaming(file, "write"):
+        with write_atomically(file) as partial, os_errors_as_local(file, "write"):
             pq.write_table(runs, partial, compression="zstd")
 
     def _parts(self) -> list[Path]:

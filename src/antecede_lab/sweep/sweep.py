@@ -26,7 +26,7 @@ from antecede import __version__
 from antecede.core.errors import LocalError
 from antecede.eventlog.atomic_files import claim, write_whole
 from antecede.eventlog.layout import partition_folder
-from antecede.eventlog.parquet import ArrowTable, load
+from antecede.eventlog.parquet import ArrowTable, load_pyarrow
 from antecede.units import counted
 from antecede_audit.jobs.worker_files import SHARED
 from antecede_audit.spark.job_names import named, named_jobs
@@ -218,7 +218,7 @@ class Sweep:
 
     def _attempt(self, plans: list[RunPlan]) -> ArrowTable:
         """What came of these runs; if they fail together, of each alone."""
-        pa = load("pyarrow")
+        pa = load_pyarrow("pyarrow")
         try:
             with named_jobs(self._spark, "sweep") as describe:
                 describe(f"{counted(len(plans), 'run')}, such as {plans[0].run_id}")
@@ -320,7 +320,7 @@ def lost(plan: RunPlan, error: Exception) -> dict[str, Any]:
 
 def rows_table(rows: list[dict[str, Any]]) -> ArrowTable:
     """Rows of runs that did not take place, as a table."""
-    return load("pyarrow").Table.from_pylist(rows, schema=to_arrow_schema(RUNS))
+    return load_pyarrow("pyarrow").Table.from_pylist(rows, schema=to_arrow_schema(RUNS))
 
 
 def counts_of(store: RunStore, plans: Sequence[RunPlan]) -> dict[str, int]:

@@ -83,7 +83,7 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
         FENCE,
         "        if not isinstance(packet, YouAreExpelled):\n            outbox",
         "        if isinstance(packet, YouAreExpelled):\n"
-        "            self.stop(source)\n"
+        "            self.stop_self(source)\n"
         "        else:\n            outbox",
     ),
 }

@@ -88,7 +88,7 @@ class Search:
             assert isinstance(process, NodeProcess)
             for other in everyone:
                 if other != me:
-                    process.meet_into(other, 0, EffectList())
+                    process.on_met_into(other, 0, EffectList())
             processes.append(process)
         nothing: frozenset[str] = frozenset()
         start = State(

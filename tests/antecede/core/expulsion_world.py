@@ -43,7 +43,7 @@ class World(Schedule):
         for me in self.everyone:
             for other in self.everyone:
                 if other != me and random.random() < 0.7:
-                    self.node(me).meet_into(other, 0, EffectList())
+                    self.node(me).on_met_into(other, 0, EffectList())
 
     def node(self, me: int) -> NodeProcess:
         process = self.processes[me]
@@ -109,7 +109,7 @@ class World(Schedule):
             for other in survivors:
                 if me != other:
                     outbox = EffectList()
-                    self.node(me).meet_into(other, self.now_ns, outbox)
+                    self.node(me).on_met_into(other, self.now_ns, outbox)
                     self.perform(me, outbox.effects)
         self.come_to_rest(survivors)
 

@@ -57,10 +57,10 @@ def test_alarms_ring_exactly_when_a_look_at_each_of_them_would_say(
             real[owner].on = plain[owner].on = False
         else:
             expected = [i for i, p in enumerate(plain) if p.on and p.due_ns() <= now_ns]
-            ringing = alarms.ringing(now_ns)
+            ringing = alarms.expired(now_ns)
             assert [alarm.owner for alarm in ringing] == expected
             for alarm in ringing:
-                alarms.again(alarm, now_ns)
+                alarms.restart_with_backoff(alarm, now_ns)
                 model = plain[alarm.owner]
                 model.since_ns = now_ns
                 model.doublings = min(model.doublings + 1, DOUBLINGS_MAX)
@@ -73,9 +73,9 @@ def rings(alarms: RetransmissionTimers, until_ns: int) -> list[int]:
     times = []
     while alarms.next_ns() <= until_ns:
         now_ns = alarms.next_ns()
-        for alarm in alarms.ringing(now_ns):
+        for alarm in alarms.expired(now_ns):
             times.append(now_ns)
-            alarms.again(alarm, now_ns)
+            alarms.restart_with_backoff(alarm, now_ns)
     return times
 
 
@@ -104,7 +104,7 @@ def test_an_alarm_that_is_off_is_forgotten_when_its_place_comes_up() -> None:
     alarm = RetransmissionTimer(7)
     alarms.start(alarm, 0)
     alarm.on = False
-    assert alarms.ringing(PATIENCE_NS) == []
+    assert alarms.expired(PATIENCE_NS) == []
     assert alarms.next_ns() == NEVER_NS
 
 
@@ -124,7 +124,7 @@ def test_a_tick_costs_what_is_due_however_many_alarms_there_are() -> None:
         alarms = RetransmissionTimers(PATIENCE_NS)
         for owner in range(count):
             alarms.start(RetransmissionTimer(owner), owner)
-        steps[count] = LineCounter("core/retransmission.py").run(alarms.ringing, PATIENCE_NS + 4)
+        steps[count] = LineCounter("core/retransmission.py").run(alarms.expired, PATIENCE_NS + 4)
     assert_constant(steps, 1)
 
 

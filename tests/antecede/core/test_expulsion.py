@@ -48,7 +48,7 @@ every_rule = pytest.mark.parametrize("name", RULES)
 def process(me: int, *met: int) -> HybridProcess:
     made = HybridProcess(me, EVERYONE, patience_ns=PATIENCE_NS)
     for other in met:
-        made.meet_into(other, 0, EffectList())
+        made.on_met_into(other, 0, EffectList())
     return made
 
 
@@ -162,7 +162,7 @@ def test_whoever_is_expelled_is_out() -> None:
     ]
     assert alice.reports() == [Expelled(BOB, 3), DeliveryUnknown(1, BOB), DeliveryUnknown(2, BOB)]
     assert alice.reports() == []
-    assert (alice.owes(BOB), alice.buffered()) == (0, 1)
+    assert (alice.unacked_by(BOB), alice.buffered()) == (0, 1)
     assert alice.arrive(BOB, message(BOB, 4, 3), 0) == [Transmit(BOB, YouAreExpelled())]
     assert alice.arrive(BOB, YouAreExpelled(), 0) == []
     assert alice.expel(BOB, 0) == []

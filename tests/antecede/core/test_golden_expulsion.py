@@ -36,7 +36,7 @@ def replay(schedule: Json) -> int:
         assert isinstance(made, NodeProcess)
         processes[me] = made
         for other in config["named"][me]:
-            made.meet_into(other, 0, EffectList())
+            made.on_met_into(other, 0, EffectList())
     for count, step in enumerate(schedule["steps"]):
         process = processes[step["process"]]
         effects = call(process, step, count * STEP_NS)

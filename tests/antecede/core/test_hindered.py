@@ -117,8 +117,8 @@ def check(me: NodeProcess, peer: int, ids: list[int]) -> bool:
     assert me.fingerprint() == before
     assert peer not in processes
     assert not (granted and processes)
-    owes_us = me.owes(peer) > 0 or peer in {int(owed.owner) for owed in me.owed_permits()}
+    owes_us = me.unacked_by(peer) > 0 or peer in {int(owed.owner) for owed in me.owed_permits()}
     assert granted or processes or owes_us, "it waits for itself"
     for one in processes:
-        assert me.owes(one) > 0
+        assert me.unacked_by(one) > 0
     return bool(processes)

@@ -69,26 +69,26 @@ def test_a_run_of_copies_that_was_lost_leaves_again_in_order(order: str, last: i
 @every_order
 def test_what_is_held_is_counted(order: str) -> None:
     alice = process(order)
-    assert (alice.oldest(), alice.owes(BOB), alice.buffered()) == (1, 0, 0)
+    assert (alice.oldest_unacked(), alice.unacked_by(BOB), alice.buffered()) == (1, 0, 0)
     for targets in ([BOB], [CAROL], [BOB, CAROL]):
         alice.submit(targets, b"payload", 0)
     assert alice.buffered_bytes() == 21
-    assert (alice.oldest(), alice.owes(BOB), alice.buffered()) == (1, 2, 3)
+    assert (alice.oldest_unacked(), alice.unacked_by(BOB), alice.buffered()) == (1, 2, 3)
 
     alice.arrive(BOB, Ack(1), 0)
-    assert (alice.oldest(), alice.owes(BOB), alice.owes(CAROL)) == (2, 1, 2)
+    assert (alice.oldest_unacked(), alice.unacked_by(BOB), alice.unacked_by(CAROL)) == (2, 1, 2)
     assert alice.buffered_bytes() == alice.clone().buffered_bytes() == 14
-    assert alice.owes(7) == 0
+    assert alice.unacked_by(7) == 0
 
 
 @every_order
 def test_what_came_is_told(order: str) -> None:
     bob = process(order, BOB)
-    assert bob.expected(ALICE) == (0, 0)
+    assert bob.receive_position(ALICE) == (0, 0)
     bob.arrive(ALICE, DataPacket(Message(ALICE, 1, b""), 0, False), 0)
-    assert bob.expected(ALICE) == (1, 0)
+    assert bob.receive_position(ALICE) == (1, 0)
     bob.arrive(ALICE, DataPacket(Message(ALICE, 5, b""), 3, False), 0)
-    assert bob.expected(ALICE) == (1, 0 if order == "none" else 1)
+    assert bob.receive_position(ALICE) == (1, 0 if order == "none" else 1)
 
 
 @every_order
@@ -124,8 +124,8 @@ def test_what_is_gone_for_ever_is_not_waited_for(order: str) -> None:
     alice.submit([BOB, CAROL], b"", 0)
     alice.submit([BOB], b"", 0)
 
-    assert alice.forget_into(BOB, 0, EffectList()) == [1, 2]
-    assert (alice.owes(BOB), alice.oldest(), alice.buffered()) == (0, 1, 1)
+    assert alice.abandon_into(BOB, 0, EffectList()) == [1, 2]
+    assert (alice.unacked_by(BOB), alice.oldest_unacked(), alice.buffered()) == (0, 1, 1)
 
 
 @pytest.mark.parametrize("order", ["fifo", "none"])
@@ -158,7 +158,7 @@ def test_a_process_can_be_expelled_and_stops_when_it_hears_of_it(order: str) -> 
     alice.submit([BOB], b"", 0)
     alice.expel_into(BOB, 0, EffectList())
     assert alice.reports() == [Expelled(BOB, 0), DeliveryUnknown(1, BOB)]
-    assert (alice.owes(BOB), alice.buffered()) == (0, 0)
+    assert (alice.unacked_by(BOB), alice.buffered()) == (0, 0)
     assert ids(alice.submit([BOB], b"", 0)) == []
     assert alice.reports() == [NotSentTo(2, BOB)]
 

@@ -14,7 +14,7 @@ from antecede.core import Deliver, Effect, EffectList, LocalError, NodeProcess, 
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.hybrid.records import DELIVERED, EXPELLED, NUMBERED, POSITION, SUBMITTED
 from antecede.core.packets import Ack, DataPacket, Permit
-from antecede.core.records import RecordReader, record
+from antecede.core.records import RecordReader, encode_record
 from antecede.core.values import Message
 from antecede.eventlog.log import SUBMITTED as SUBMITTED_EVENT
 from antecede_audit.judging.oracle import check_log
@@ -200,7 +200,7 @@ def rewritten(kind: int, index: int, count: int) -> Filter:
             return written
         numbers = [reader.number() for _ in range(count)]
         numbers[index] = 0
-        return record(kind, numbers, reader.rest())
+        return encode_record(kind, numbers, reader.rest())
 
     return lambda records: [one(written) for written in records]
 
@@ -269,8 +269,8 @@ def test_a_restored_process_transmits_what_is_not_acknowledged_and_holds_back_th
     assert again.arrive(ALICE, Permit(1), 0) == [
         Transmit(CAROL, DataPacket(Message(BOB, 3, b"held"), 2, False))
     ]
-    assert again.expected(ALICE) == (1, 0)
-    assert (again.buffered(), again.buffered_bytes(), again.oldest()) == (2, 7, 2)
+    assert again.receive_position(ALICE) == (1, 0)
+    assert (again.buffered(), again.buffered_bytes(), again.oldest_unacked()) == (2, 7, 2)
 
 
 def test_a_snapshot_of_the_restored_restores_the_same() -> None:
@@ -302,11 +302,11 @@ def test_the_expelled_stay_expelled() -> None:
         "Transmit(2, ExpulsionNotice([1], DataPacket(Message(0, 1, b''), 0, False)))",
         "Transmit(2, ExpulsionNotice([1], None))",
     ]
-    assert again.owes(BOB) == 0
+    assert again.unacked_by(BOB) == 0
 
     forgetful = process()
     forgetful.restore(without(EXPELLED)(records), 0)
-    assert forgetful.owes(BOB) == 1, "the expelled would be listened to again"
+    assert forgetful.unacked_by(BOB) == 1, "the expelled would be listened to again"
 
 
 def test_only_a_fresh_process_can_be_restored_and_only_from_records() -> None:

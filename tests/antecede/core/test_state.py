@@ -37,10 +37,10 @@ def test_what_is_shared_is_shared_among_the_copies() -> None:
     queue = deque([one, two])
     copied, copied_queue, by_owner = twin_of((alarms, queue, {1: one, 2: two}))
 
-    assert copied.ringing(10) == [by_owner[1]] == [copied_queue[0]]
+    assert copied.expired(10) == [by_owner[1]] == [copied_queue[0]]
     assert by_owner[1] is not one
     assert copied_queue[1] is by_owner[2]
-    assert alarms.ringing(10) == [one]
+    assert alarms.expired(10) == [one]
 
 
 def test_a_container_may_hold_a_record_that_holds_it() -> None:

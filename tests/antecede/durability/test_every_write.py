@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from antecede.core.process import NodeProcess
-from antecede.core.records import split
+from antecede.core.records import split_records
 from antecede.durability.node_state import DurableNodeState
 from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.limits import Limits
@@ -162,7 +162,7 @@ class Cluster:
         assert endpoint is not None
         endpoint.write(self._post.now_ns)
         submitted, life.submitted = life.submitted, []
-        written = split(endpoint.survival.changes())
+        written = split_records(endpoint.survival.changes())
         assert written is not None
         if written:
             life.writes += 1
@@ -173,7 +173,7 @@ class Cluster:
                 life.back_ns = int(self._post.now_ns) + AWAY_NS
                 return
             life.records += written
-        endpoint.inbox.settle(endpoint.inbox.unsettled())
+        endpoint.inbox.release_committed(endpoint.inbox.uncommitted())
         for number, targets in submitted:
             for target in targets:
                 self._note(life.name, SUBMITTED, life.name, number, target)

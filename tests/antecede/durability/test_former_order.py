@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 import antecede
-from antecede.core.records import record
+from antecede.core.records import encode_record
 from antecede.durability.journal import file_name, open_journal
 from antecede.durability.node_state import life_record
 from antecede.runtime.errors import BadConfiguration
@@ -21,9 +21,9 @@ def former_journal(folder: Path) -> bytes:
     """As the last version wrote it that had this order."""
     journal, _ = open_journal(folder)
     order = "hybrid-facts (facts 16, filter_bits 64, hops 1, watermarks 4, exceptions 2)"
-    named = record(WHOM_A_NUMBER_MEANS, [3, 77, 0], b"bob")
-    journal.begin_anew([life_record("ann", order, 77), named])
-    journal.commit([record(ARRIVED, [1, 3], b"{}")])
+    named = encode_record(WHOM_A_NUMBER_MEANS, [3, 77, 0], b"bob")
+    journal.rotate_file([life_record("ann", order, 77), named])
+    journal.commit([encode_record(ARRIVED, [1, 3], b"{}")])
     journal.close()
     return (folder / file_name(1)).read_bytes()
 

@@ -27,7 +27,7 @@ SNAPSHOT = [b"snapshot"]
 def begun(disk: Disk, **options: int) -> Journal:
     journal = Journal(disk, growth_bytes_min=options.get("growth", 1 << 20))
     assert journal.open() is None
-    journal.begin_anew(SNAPSHOT)
+    journal.rotate_file(SNAPSHOT)
     return journal
 
 
@@ -51,7 +51,7 @@ def test_what_was_committed_comes_back_in_order(groups: list[list[bytes]]) -> No
 def test_it_goes_on_after_being_opened_again(tmp_path: Path) -> None:
     journal, found = open_journal(tmp_path)
     assert found is None
-    journal.begin_anew([b"a"])
+    journal.rotate_file([b"a"])
     journal.commit([b"b", b""])
     journal.close()
     journal, found = open_journal(tmp_path)
@@ -63,11 +63,11 @@ def test_it_goes_on_after_being_opened_again(tmp_path: Path) -> None:
 
 def test_a_new_file_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
     journal = begun(Disk(tmp_path), growth=100)
-    assert not journal.outgrown()
+    assert not journal.needs_rotation()
     journal.commit([bytes(200)])
-    assert journal.outgrown()
-    journal.begin_anew([b"all that counts"])
-    assert not journal.outgrown()
+    assert journal.needs_rotation()
+    journal.rotate_file([b"all that counts"])
+    assert not journal.needs_rotation()
     journal.commit([b"after"])
     journal.close()
     assert sorted(os.listdir(tmp_path)) == [file_name(2), "lock"]
@@ -80,14 +80,14 @@ def commits_until_power_fails(disk: FailingDisk) -> list[bytes]:
     try:
         journal = Journal(disk, growth_bytes_min=1)
         if journal.open() is None:
-            journal.begin_anew([b"0"])
+            journal.rotate_file([b"0"])
             promised = [b"0"]
         for number in range(1, 30):
             record = b"%d" % number
             journal.commit([record, b"x" * number])
             promised += [record, b"x" * number]
             if number % 7 == 0:
-                journal.begin_anew(list(promised))
+                journal.rotate_file(list(promised))
     except PowerFailure:
         pass
     return promised
@@ -197,7 +197,7 @@ def test_no_room_for_a_new_file_leaves_the_old_one_in_use() -> None:
     journal = begun(disk)
     disk.room = 10
     with pytest.raises(JournalFull):
-        journal.begin_anew([bytes(100)])
+        journal.rotate_file([bytes(100)])
     disk.room = None
     journal.commit([b"after"])
     journal.close()
@@ -207,7 +207,7 @@ def test_no_room_for_a_new_file_leaves_the_old_one_in_use() -> None:
 def test_the_limit_is_kept() -> None:
     journal = Journal(FailingDisk(), limit_bytes=100)
     journal.open()
-    journal.begin_anew([])
+    journal.rotate_file([])
     with pytest.raises(JournalFull, match="limit of 100 bytes"):
         journal.commit([bytes(100)])
     journal.commit([b"small"])
@@ -223,7 +223,7 @@ def test_a_failed_sync_is_final() -> None:
     with pytest.raises(JournalFailed):
         journal.commit([b"never"])
     with pytest.raises(JournalFailed):
-        journal.begin_anew([])
+        journal.rotate_file([])
     assert read_again(disk.after_power_failure(0.0)) == SNAPSHOT
 
 

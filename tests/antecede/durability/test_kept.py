@@ -2,7 +2,7 @@
 
 from antecede import Message
 from antecede.core.ledger import ChangeLog
-from antecede.core.records import RecordReader, joined, record, split
+from antecede.core.records import RecordReader, encode_record, join_records, split_records
 from antecede.durability.node_state import DurableNodeState
 from antecede.endpoint.inbox import Inbox
 from antecede.endpoint.sender import FLUSH_BYTES
@@ -24,7 +24,7 @@ def test_pieces_of_a_payload_are_not_taken_for_those_of_an_earlier_one() -> None
     """One payload is not confirmed and half of the next one is there when a new file is begun."""
     kept = DurableNodeState("bob", "hybrid", 7)
     kept.deliver(ANN, "ann", b"ann", 1, b"whole", b"whole")
-    kept.piece(ANN, b"half of the")
+    kept.on_fragment_received(ANN, b"half of the")
     again = read_again(kept)
     assert [message.payload for message in again.handling.pending()] == [b"whole"]
     assert again.pieces(ANN) == [b"half of the"]
@@ -35,7 +35,7 @@ def sessions_inbox(kept: DurableNodeState, limit: int) -> tuple[Session, Inbox, 
     reports: list[Report] = []
     session = Session(ANN, "ann", 1_400, 1 << 20, limit, True, None)
     for piece in kept.pieces(ANN):
-        session.assembly.keep(piece, limit)
+        session.assembly.add(piece, limit)
     return session, Inbox(limit, reports, kept), reports
 
 
@@ -57,30 +57,30 @@ def test_a_payload_beyond_the_limit_takes_little_memory_and_is_refused_after_a_c
 
 def test_a_ledger_says_what_single_records_say() -> None:
     ledger = ChangeLog()
-    ledger.put_end(record(4, [1, 300]))
+    ledger.put_deferrable(encode_record(4, [1, 300]))
     assert not ledger.urgent
-    ledger.three(3, 1, 1 << 40, 0)
-    ledger.four(2, 7, 0, 1, 200, b"name", b"payload" * 50)
+    ledger.put_three(3, 1, 1 << 40, 0)
+    ledger.put_four(2, 7, 0, 1, 200, b"name", b"payload" * 50)
     assert ledger.urgent
     twin = ledger.clone()
     expected = [
-        record(4, [1, 300]),
-        record(3, [1, 1 << 40, 0]),
-        record(2, [7, 0, 1, 200], b"name" + b"payload" * 50),
+        encode_record(4, [1, 300]),
+        encode_record(3, [1, 1 << 40, 0]),
+        encode_record(2, [7, 0, 1, 200], b"name" + b"payload" * 50),
     ]
-    assert split(ledger.take()) == expected
+    assert split_records(ledger.take()) == expected
     assert (ledger.take(), ledger.urgent) == (b"", False)
     assert twin.urgent
-    assert twin.take() == joined(expected)
+    assert twin.take() == join_records(expected)
     assert RecordReader(expected[0]).numbers() == [1, 300]
 
 
 def test_records_that_are_cut_short_are_not_split() -> None:
-    body = joined([b"one", b"three"])
-    assert [split(body[:size]) is None for size in (0, 3, 6, 7, 9, len(body) - 1)] == [
+    body = join_records([b"one", b"three"])
+    assert [split_records(body[:size]) is None for size in (0, 3, 6, 7, 9, len(body) - 1)] == [
         False, True, True, False, True, True,
     ]  # fmt: skip
-    assert split(b"\xff\xff\xff\xff") is None
+    assert split_records(b"\xff\xff\xff\xff") is None
 
 
 def test_all_that_a_handler_does_is_one_commit_however_much_it_sends() -> None:

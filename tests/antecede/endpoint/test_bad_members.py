@@ -14,7 +14,7 @@ from antecede.transport.parts import PARTS_LIMIT
 from antecede.transport.recovery.in_flight import SentDatagram
 from antecede.transport.recovery.path import DATAGRAMS_MAX
 from antecede.transport.recovery.ranges import ReceivedRanges
-from antecede.wire.expulsions import STONES_MAX, ExpulsionRecord, write_stones
+from antecede.wire.expulsions import STONES_MAX, ExpulsionRecord, write_expulsion_records
 from antecede.wire.frames import (
     ACK_RANGES,
     EXPULSIONS,
@@ -68,7 +68,7 @@ class Mallory:
 def stones(names: list[str], reason: str = "", incarnation: int = 7) -> bytes:
     writer = BytesWriter()
     told = [ExpulsionRecord(name, incarnation, BOB, reason) for name in names]
-    write_stones(writer, EXPULSIONS, told, True)
+    write_expulsion_records(writer, EXPULSIONS, told, True)
     return writer.getvalue()
 
 
@@ -181,7 +181,7 @@ def test_parts_that_were_announced_and_never_come_are_bounded() -> None:
 def test_parts_beyond_the_largest_payload_are_not_kept() -> None:
     assembly = session_of(Mallory().ann, BOB).assembly
     for _ in range(100):
-        assembly.keep(bytes(60_000), 1 << 20)
+        assembly.add(bytes(60_000), 1 << 20)
     assert assembly.kept() <= 1 << 20
 
 
@@ -218,7 +218,7 @@ def test_a_member_that_never_acknowledges_is_answered_so_often_and_no_more() -> 
     for _ in range(DATAGRAMS_MAX):
         sent = SentDatagram(path.next_number(), mallory.post.now_ns)
         sent.eliciting = True
-        path.departed(sent, mallory.post.now_ns)
+        path.on_sent(sent, mallory.post.now_ns)
     for sequence in range(1, 1000):
         mallory.say(message(sequence, sequence - 1, b"x"))
         mallory.ann.write(mallory.post.now_ns)

@@ -178,4 +178,4 @@ def test_a_peer_that_does_not_answer_is_silent_and_messages_are_submitted_to_it(
     assert [type(report) for report in group.reports(ANN)] == [PeerMet, PeerSilent]
     contact = group.nodes[ANN].directory.by_name[BOB]
     assert contact.session.is_here()
-    assert group.nodes[ANN].sending.quick_send(BOB, b"it may come back", group.now_ns) > 0
+    assert group.nodes[ANN].sending.send_fast(BOB, b"it may come back", group.now_ns) > 0

@@ -164,11 +164,11 @@ def test_a_peer_that_says_it_can_take_everything_is_not_believed(socket_bytes: i
         sent = SentDatagram(number, turn * SECOND)
         sent.size = path.congestion.window
         sent.eliciting = True
-        path.departed(sent, turn * SECOND)
+        path.on_sent(sent, turn * SECOND)
         acked = AckRanges()
         acked.firsts.append(int(number))
         acked.lasts.append(int(number))
-        path.acknowledged(acked, 0, turn * SECOND + SECOND // 2)
+        path.on_ack(acked, 0, turn * SECOND + SECOND // 2)
     assert path.congestion.window == INITIAL_DATAGRAMS * MTU << 20, "nor does it do any harm"
 
 

@@ -56,7 +56,7 @@ def test_a_consumer_that_sleeps_bounds_what_is_kept_on_both_sides(loss: float) -
     assert window - cost <= unread * cost <= window + cost
     assert group.nodes[ANN].buffered() == sent - unread == SMALL.send_limit
     assert session_of(group.nodes[ANN], BOB).outgoing.waits_for_credit()
-    assert group.nodes[BOB].inbox.holds_up_a_peer()
+    assert group.nodes[BOB].inbox.blocks_a_peer()
 
     before = group.datagrams_sent()
     steps = group.run_for(20 * SECOND)
@@ -75,7 +75,7 @@ def test_when_the_consumer_wakes_up_everything_goes_on() -> None:
     group.run_until(group.drained)
     group.run_for(SECOND)
     assert len(group.got[BOB]) == sent
-    assert not group.nodes[BOB].inbox.holds_up_a_peer()
+    assert not group.nodes[BOB].inbox.blocks_a_peer()
     group.assert_all_is_well()
 
 
@@ -137,7 +137,7 @@ def test_messages_to_oneself_are_bounded_by_the_window_too() -> None:
         sent += 1
     assert sent == -(-SMALL.window // (MESSAGE_COST + 100))
     assert group.nodes[ANN].sending.has_room(), "that is nothing to messages to others"
-    assert not group.nodes[ANN].inbox.holds_up_a_peer()
+    assert not group.nodes[ANN].inbox.blocks_a_peer()
     group.asleep.clear()
     group.consume()
     assert len(group.got[ANN]) == sent
@@ -275,7 +275,7 @@ def test_a_queue_of_messages_fills_datagrams() -> None:
     group.run_for(SECOND)
     before = int(session_of(group.nodes[ANN], BOB).datagrams_out)
     for _ in range(1_000):
-        assert group.nodes[ANN].sending.quick_send(BOB, bytes(64), group.now_ns) > 0
+        assert group.nodes[ANN].sending.send_fast(BOB, bytes(64), group.now_ns) > 0
     group.run_until(group.drained)
     assert len(group.got[BOB]) == 1_000
     assert session_of(group.nodes[ANN], BOB).datagrams_out - before <= 1_000 * 66 // 1_400 + 6
@@ -284,7 +284,7 @@ def test_a_queue_of_messages_fills_datagrams() -> None:
 def test_the_quick_way_of_sending_declines_what_needs_care() -> None:
     group = Group([ANN, BOB], limits=Limits(send_limit=2))
     group.run_for(SECOND)
-    quick = group.nodes[ANN].sending.quick_send
+    quick = group.nodes[ANN].sending.send_fast
     now_ns = group.now_ns
     assert [quick(CAT, b"x", now_ns), quick(BOB, "x", now_ns), quick([BOB], b"x", now_ns)] == [
         0
@@ -300,12 +300,12 @@ def test_the_quick_way_of_sending_declines_when_enough_waits_to_be_written() -> 
     group = Group([ANN, BOB])
     group.run_for(SECOND)
     sending = group.nodes[ANN].sending
-    while sending.quick_send(BOB, bytes(1_000), group.now_ns) > 0:
+    while sending.send_fast(BOB, bytes(1_000), group.now_ns) > 0:
         pass
     assert sending.wants_flush()
     assert FLUSH_BYTES < sending.unwritten <= FLUSH_BYTES + 1_000 + MESSAGE_COST
     group.nodes[ANN].write(group.now_ns)
-    assert sending.quick_send(BOB, bytes(1_000), group.now_ns) > 0
+    assert sending.send_fast(BOB, bytes(1_000), group.now_ns) > 0
 
 
 # A peer that does not keep to anything.

@@ -7,7 +7,7 @@ from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.protocol_driver import FORMER_MAX
 from antecede.events import PeerMet
 from antecede.membership.contact import REPLACED_MAX, RESTART_NS
-from antecede.wire.expulsions import STONES_MAX, ExpulsionRecord, stones_size
+from antecede.wire.expulsions import STONES_MAX, ExpulsionRecord, expulsion_records_size
 from antecede.wire.frames import DATAGRAM
 from tests.antecede.endpoint.endpoints import (
     ANN,
@@ -70,9 +70,9 @@ def test_whoever_is_met_later_is_told_one_line_for_each_name() -> None:
         group.kill(BOB)
         live_again(group, incarnation)
     ann = group.nodes[ANN]
-    stones = ann._fences.stones(list(ann._fences._stones))
+    stones = ann._fences.newest_records(list(ann._fences._stones))
     assert [stone.name for stone in stones] == [BOB]
-    assert stones_size(stones) < 100
+    assert expulsion_records_size(stones) < 100
     introduce(ann, CAT, group.now_ns)
     cat = make_endpoint(CAT)
     introduce(cat, ANN, group.now_ns)
@@ -146,8 +146,8 @@ def test_who_comes_after_thousands_were_expelled_is_told_and_listens(mtu: int) -
     assert session_of(ann, CAT).unnoted == []
     assert cat.malformed == 0
     for number in (0, THOUSANDS - 1):
-        assert cat._fences.bars(f"worker-{number}", 7)
-        assert not cat._fences.bars(f"worker-{number}", 8)
+        assert cat._fences.is_expelled(f"worker-{number}", 7)
+        assert not cat._fences.is_expelled(f"worker-{number}", 8)
 
 
 def test_a_node_that_takes_no_news_says_so() -> None:
@@ -156,6 +156,6 @@ def test_a_node_that_takes_no_news_says_so() -> None:
     ann = group.nodes[ANN]
     fences = ann._fences
     for number in range(EXPELLED_LIMIT):
-        assert not ann.takes_no_news()
+        assert not ann.refuses_expulsions()
         fences._put(1_000 + number, ExpulsionRecord(f"n{number}", 7, BOB, ""))
-    assert ann.takes_no_news()
+    assert ann.refuses_expulsions()

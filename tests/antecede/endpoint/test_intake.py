@@ -52,7 +52,7 @@ def shared() -> tuple[Post, dict[str, Endpoint], FairReceiveQueue]:
     post, nodes, intake = trio()
     for name in (ANN, BOB):
         intake.receive(address_of(name), written(post, nodes[name], b"early"), post.now_ns)
-    intake.read(post.now_ns)
+    intake.drain_round(post.now_ns)
     assert len(nodes[CAT].take_inbox()) == 2
     return post, nodes, intake
 
@@ -70,11 +70,11 @@ def test_who_floods_does_not_keep_another_waiting() -> None:
     for _ in range(700):
         intake.receive(address_of(ANN), flood, post.now_ns)
     intake.receive(address_of(BOB), message, post.now_ns)
-    intake.read(post.now_ns)
+    intake.drain_round(post.now_ns)
     assert [m.payload for m in nodes[CAT].take_inbox()] == [b"urgent", b"x" * 1000]
     share = -(-QUANTUM // (len(flood) + DATAGRAM_COST))
     assert came(nodes, ANN) - before == share
-    assert intake.waits()
+    assert intake.has_waiting()
 
 
 def test_lanes_that_are_never_empty_get_equal_shares() -> None:
@@ -85,7 +85,7 @@ def test_lanes_that_are_never_empty_get_equal_shares() -> None:
         intake.receive(address_of(ANN), large, post.now_ns)
         intake.receive(address_of(BOB), small, post.now_ns)
     for _ in range(5):
-        intake.read(post.now_ns)
+        intake.drain_round(post.now_ns)
     read = [
         (came(nodes, name) - was) * (len(data) + DATAGRAM_COST)
         for name, was, data in zip((ANN, BOB), before, (large, small), strict=True)
@@ -97,7 +97,7 @@ def test_who_is_alone_is_read_at_once() -> None:
     post, nodes, intake = trio()
     for _ in range(50):
         intake.receive(address_of(ANN), written(post, nodes[ANN], b"x"), post.now_ns)
-        assert not intake.waits()
+        assert not intake.has_waiting()
         post.now_ns += MS
     assert len(nodes[CAT].take_inbox()) == 50
 
@@ -107,28 +107,28 @@ def test_greetings_are_nobody_to_take_turns_with_and_a_flood_of_strangers_is() -
     for _ in range(STRANGERS_FEW):
         intake.receive("elsewhere", b"?", post.now_ns)
         intake.receive(address_of(ANN), written(post, nodes[ANN], b"x"), post.now_ns)
-        assert not intake.waits()
+        assert not intake.has_waiting()
         post.now_ns += MS
     post.now_ns += MS
     for _ in range(STRANGERS_FEW):
         intake.receive("elsewhere", b"?", post.now_ns)
     intake.receive(address_of(ANN), written(post, nodes[ANN], b"x"), post.now_ns)
-    assert intake.waits()
+    assert intake.has_waiting()
 
 
 def test_who_is_alone_again_need_not_take_turns() -> None:
     post, nodes, intake = trio()
     intake.receive(address_of(ANN), written(post, nodes[ANN], b"1"), post.now_ns)
     intake.receive(address_of(BOB), written(post, nodes[BOB], b"2"), post.now_ns)
-    assert intake.waits()
-    intake.read(post.now_ns)
+    assert intake.has_waiting()
+    intake.drain_round(post.now_ns)
     post.now_ns += MS
     intake.receive(address_of(BOB), written(post, nodes[BOB], b"3"), post.now_ns)
-    assert intake.waits()
-    intake.read(post.now_ns)
+    assert intake.has_waiting()
+    intake.drain_round(post.now_ns)
     post.now_ns += ALONE_NS
     intake.receive(address_of(BOB), written(post, nodes[BOB], b"4"), post.now_ns)
-    assert not intake.waits()
+    assert not intake.has_waiting()
     assert [m.payload for m in nodes[CAT].take_inbox()] == [b"1", b"2", b"3", b"4"]
 
 
@@ -145,7 +145,7 @@ def test_what_waits_of_one_peer_is_bounded_and_costs_nobody_else() -> None:
         intake.receive(address_of(BOB), b"?", post.now_ns)
     assert int(intake.dropped) == 500 + 10
     intake.receive(address_of(BOB), written(post, nodes[BOB], b"heard"), post.now_ns)
-    intake.read(post.now_ns)
+    intake.drain_round(post.now_ns)
     assert b"heard" in [m.payload for m in nodes[CAT].take_inbox()]
 
 
@@ -159,7 +159,7 @@ def test_nothing_is_lost_while_nobody_else_waits() -> None:
         intake.receive(address_of(ANN), flood, post.now_ns)
     assert int(intake.dropped) == 0
     assert came(nodes, ANN) - before == 500  # The oldest are read to make room.
-    assert intake.waits()
+    assert intake.has_waiting()
 
 
 def joined(post: Post, node: Endpoint, count: int) -> tuple[bytes, int]:
@@ -185,12 +185,12 @@ def test_what_came_joined_is_cut_in_its_turn() -> None:
     data, size = joined(post, nodes[ANN], 10)
     intake.receive_joined(address_of(ANN), data, size, post.now_ns)
     intake.receive(address_of(BOB), urgent, post.now_ns)
-    intake.read(post.now_ns)
+    intake.drain_round(post.now_ns)
     share = -(-QUANTUM // (size + DATAGRAM_COST))
     ordered = [b"urge"] + [b"%04d" % n for n in range(9)] + [b"last"]
     assert [m.payload[:4] for m in nodes[CAT].take_inbox()] == ordered[: 1 + share]
-    while intake.waits():
-        intake.read(post.now_ns)
+    while intake.has_waiting():
+        intake.drain_round(post.now_ns)
     assert [m.payload[:4] for m in nodes[CAT].take_inbox()] == ordered[1 + share :]
     assert nodes[CAT].malformed == 0
 
@@ -216,7 +216,7 @@ def test_a_flood_of_strangers_is_dropped_unread_though_nobody_else_waits() -> No
     assert int(intake.dropped) == LANE_DATAGRAMS
     assert int(nodes[CAT].directory.stale) == stale
     intake.receive(address_of(BOB), written(post, nodes[BOB], b"heard"), post.now_ns)
-    intake.read(post.now_ns)
+    intake.drain_round(post.now_ns)
     assert [m.payload for m in nodes[CAT].take_inbox()] == [b"heard"]
 
 
@@ -228,11 +228,11 @@ def test_strangers_share_one_lane_wherever_they_are() -> None:
         token = (number + 1).to_bytes(8, "little")
         intake.receive(f"at {number}", b"\xa0\0" + token + bytes(30), post.now_ns)
     malformed = int(nodes[CAT].directory.stale)
-    intake.read(post.now_ns)
+    intake.drain_round(post.now_ns)
     read = int(nodes[CAT].directory.stale) - malformed
     assert 0 < read <= 1 + STRANGERS_QUANTUM // DATAGRAM_COST
-    assert intake.waits()
+    assert intake.has_waiting()
     assert not intake.peer_waits()
     intake.receive(address_of(BOB), written(post, nodes[BOB], b"again"), post.now_ns)
-    intake.read(post.now_ns)
+    intake.drain_round(post.now_ns)
     assert [m.payload for m in nodes[CAT].take_inbox()] == [b"urgent", b"again"]

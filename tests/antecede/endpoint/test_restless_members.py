@@ -48,10 +48,10 @@ def restarts(endpoint: Endpoint) -> int:
 
 def test_an_allowance_is_so_many_at_once_and_then_one_in_so_long() -> None:
     allowance = RateLimiter(3, SECOND)
-    taken = [allowance.has_taken(at) for at in (7 * SECOND,) * 5]
+    taken = [allowance.try_acquire(at) for at in (7 * SECOND,) * 5]
     assert taken == [True, True, True, False, False]
-    assert [allowance.has_taken(7 * SECOND + at) for at in (SECOND - 1, SECOND)] == [False, True]
-    assert [allowance.has_taken(60 * SECOND) for _ in range(4)] == [True, True, True, False]
+    assert [allowance.try_acquire(7 * SECOND + at) for at in (SECOND - 1, SECOND)] == [False, True]
+    assert [allowance.try_acquire(60 * SECOND) for _ in range(4)] == [True, True, True, False]
 
 
 def test_a_peer_that_restarts_all_the_time_is_followed_now_and_then() -> None:

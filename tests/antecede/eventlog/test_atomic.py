@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from antecede.core.errors import LocalError
-from antecede.eventlog.atomic_files import replacing_together
+from antecede.eventlog.atomic_files import replace_folder_atomically
 from antecede.eventlog.ownership import NOTE
 
 NAMES = ["table", "summary.json"]
 
 
 def write_results(folder: Path, text: str, *, fails: bool = False) -> None:
-    with replacing_together(folder, NAMES) as stage:
+    with replace_folder_atomically(folder, NAMES) as stage:
         (stage / "table").mkdir()
         (stage / "table" / "part").write_text(text)
         if fails:
@@ -21,7 +21,7 @@ def write_results(folder: Path, text: str, *, fails: bool = False) -> None:
 
 
 def write_in_the_way(folder: Path) -> None:
-    with replacing_together(folder, NAMES) as stage:
+    with replace_folder_atomically(folder, NAMES) as stage:
         (stage / "table").mkdir()
         (stage / "table" / "part").write_text("new")
         replaced = next(folder.glob(".*.replaced"))

@@ -5,14 +5,19 @@ from pathlib import Path
 import pytest
 
 from antecede.core.errors import LocalError
-from antecede.eventlog.atomic_files import check_replaceable, claim, replacing_together, settle
+from antecede.eventlog.atomic_files import (
+    check_replaceable,
+    claim,
+    replace_folder_atomically,
+    settle,
+)
 from antecede.eventlog.ownership import NOTE
 
 NAMES = ["table", "gone", "summary.json"]
 
 
 def write_results(folder: Path, text: str, *, known: bool = False) -> None:
-    with replacing_together(folder, NAMES, known=known) as stage:
+    with replace_folder_atomically(folder, NAMES, known=known) as stage:
         (stage / "table").mkdir()
         (stage / "table" / f"part-{text}.parquet").write_text(text)
         (stage / "summary.json").write_text(text)
@@ -46,7 +51,7 @@ def test_what_others_add_to_our_tables_is_refused_and_stays(tmp_path: Path) -> N
 
 def test_what_others_add_while_we_write_is_refused_and_stays(tmp_path: Path) -> None:
     def write_slowly() -> None:
-        with replacing_together(tmp_path, NAMES) as stage:
+        with replace_folder_atomically(tmp_path, NAMES) as stage:
             (stage / "summary.json").write_text("new")
             (tmp_path / "summary.json").write_text("theirs")
 

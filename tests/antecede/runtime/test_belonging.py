@@ -16,7 +16,7 @@ import antecede
 from antecede import blocking
 from antecede.runtime.errors import WrongProcess, WrongThread
 from antecede.runtime.node import Node
-from antecede.runtime.notifier import one_turn
+from antecede.runtime.notifier import yield_to_loop
 
 PATIENCE = 60.0
 
@@ -187,7 +187,7 @@ def test_a_forked_process_that_goes_on_in_the_loop_takes_nothing_from_its_parent
                 until = time.monotonic() + PATIENCE
                 # Until the parent closes its end.
                 while not select.select([reading], [], [], 0)[0] and time.monotonic() < until:
-                    await one_turn()
+                    await yield_to_loop()
             finally:
                 os._exit(alice.stats().datagrams_received - before)
         os.close(reading)

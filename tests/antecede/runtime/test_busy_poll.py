@@ -15,7 +15,7 @@ from antecede.runtime.carriers.busy_poll import (
     VAIN_LOOKS,
     BusyPoll,
 )
-from antecede.runtime.carriers.udp import LITTLE, UdpCarrier, glance_at
+from antecede.runtime.carriers.udp import LITTLE, UdpCarrier, readable_probe
 from antecede.runtime.config.addresses import Address
 from antecede.transport.datagram_writer import Datagram
 
@@ -184,7 +184,7 @@ def test_a_closed_socket_is_not_looked_at() -> None:
 def test_a_glance_tells_whether_something_has_come() -> None:
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     with here, there:
-        has_come = glance_at(here)
+        has_come = readable_probe(here)
         assert not has_come()
         there.send(b"x")
         assert has_come()

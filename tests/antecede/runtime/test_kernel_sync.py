@@ -151,7 +151,7 @@ def test_a_kernel_that_cannot_sync_is_the_end_of_a_journal(tmp_path: Path) -> No
         synced_by_kernel().stop()
         journal = Journal(Disk(tmp_path))
         journal.open()
-        journal.begin_anew([b"snapshot"])
+        journal.rotate_file([b"snapshot"])
         loop = asyncio.get_running_loop()
         committer = CommitWriter(journal, loop, threaded=True, kernel=BrokenKernel(loop))
         for _ in range(2):
@@ -169,7 +169,7 @@ def test_if_the_kernel_does_not_begin_the_thread_syncs(tmp_path: Path) -> None:
         synced_by_kernel().stop()
         journal = Journal(Disk(tmp_path))
         journal.open()
-        journal.begin_anew([b"snapshot"])
+        journal.rotate_file([b"snapshot"])
         loop = asyncio.get_running_loop()
         committer = CommitWriter(journal, loop, threaded=True, kernel=RefusingKernel(loop))
         body = (3).to_bytes(4, "little") + b"two"

@@ -77,7 +77,7 @@ def test_shares_leave_room_for_the_next_however_many_are_full() -> None:
     counts: list[int] = []
     for name in (BOB, CAT, "dan", "eve"):
         before = ann.buffered()
-        while ann.sending.quick_send(name, b"x", group.now_ns):
+        while ann.sending.send_fast(name, b"x", group.now_ns):
             if ann.sending.wants_flush():
                 ann.write(group.now_ns)
         counts.append(ann.buffered() - before)
@@ -90,7 +90,7 @@ def test_a_single_peer_may_have_the_whole_buffer() -> None:
     group.run_for(SECOND)
     group.kill(BOB)
     sent = 0
-    while group.nodes[ANN].sending.quick_send(BOB, b"x", group.now_ns):
+    while group.nodes[ANN].sending.send_fast(BOB, b"x", group.now_ns):
         sent += 1
     assert sent == 100
 

@@ -36,7 +36,7 @@ class Collected:
     def is_over(self, _session: int) -> bool:
         return False
 
-    def puts_aside(self) -> bool:
+    def is_queueing(self) -> bool:
         return self._aside
 
     def most(self) -> int:

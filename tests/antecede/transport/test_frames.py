@@ -66,16 +66,16 @@ class Recorder(NodeProcess):
     def add_process(self, process: int) -> None:
         raise AssertionError(f"{process} does not join")
 
-    def oldest(self) -> int:
+    def oldest_unacked(self) -> int:
         return 1
 
-    def owes(self, target: int) -> int:  # noqa: ARG002 - it owes nothing
+    def unacked_by(self, target: int) -> int:  # noqa: ARG002 - it owes nothing
         return 0
 
     def buffered_bytes(self) -> int:
         return 0
 
-    def forget_into(self, target: int, now_ns: int, outbox: Outbox) -> list[int]:  # noqa: ARG002 - nothing is known
+    def abandon_into(self, target: int, now_ns: int, outbox: Outbox) -> list[int]:  # noqa: ARG002 - nothing is known
         return []
 
     def clone(self) -> Self:
@@ -189,7 +189,7 @@ def test_messages_are_read_as_they_were_written(
         if goes_on
     ]
     for sequence in sorted(dict.fromkeys(parts)):
-        assert session.assembly.is_part(sequence)
+        assert session.assembly.on_delivered(sequence)
     assert session.assembly.is_empty()
 
 
@@ -231,12 +231,12 @@ def test_what_the_peer_says_it_has_is_not_repeated_to_it() -> None:
     session.credit.extend(1 << 20)
     for sequence in (1, 2):
         session.outgoing.put(message(sequence, sequence - 1))
-        session.outgoing.new_left(sequence, 0)
+        session.outgoing.pop_new(sequence, 0)
     for sequence in (1, 2):
         session.outgoing.put(message(sequence, sequence - 1))
     for last in (1, 0):
         read(encode(Ack(last)), session)
-        assert session.outgoing.next_repeat() == message(2, 1)
+        assert session.outgoing.peek_retransmission() == message(2, 1)
 
 
 def test_control_of_the_link_changes_the_session() -> None:
@@ -254,7 +254,7 @@ def test_an_acknowledgement_of_datagrams_reaches_the_path() -> None:
     sent = SentDatagram(1, 0)
     sent.size = 100
     sent.eliciting = True
-    session.path.departed(sent, 0)
+    session.path.on_sent(sent, 0)
     read(frame(ACK_RANGES, 0, 1, 1, 0), session)
     assert session.path.flight.eliciting == 0
 
@@ -283,7 +283,7 @@ def test_everything_but_acknowledgements_is_acknowledged(data: bytes, owed: bool
     session = make_session()
     sent = SentDatagram(1, 0)
     sent.eliciting = True
-    session.path.departed(sent, 0)
+    session.path.on_sent(sent, 0)
     reader = reading(Recorder())
     reader.read(session, WireReader(frame(ACK_RANGES, 0, 1, 1, 0) + data), 1, 0)
     assert reader.owed == owed

@@ -31,15 +31,15 @@ def let_leave(outgoing: SendQueue, count: int = 1 << 30) -> list[int]:
     """The ids of the next messages that may leave, which they do: repeated ones first."""
     left: list[int] = []
     while len(left) < count:
-        packet = outgoing.next_repeat()
+        packet = outgoing.peek_retransmission()
         if packet is not None:
-            outgoing.repeat_left()
+            outgoing.pop_retransmission()
         else:
-            packet = outgoing.next_new()
+            packet = outgoing.peek_new()
             if packet is None:
                 break
             assert packet.message is not None
-            outgoing.new_left(sequence_of(packet), len(packet.message.payload))
+            outgoing.pop_new(sequence_of(packet), len(packet.message.payload))
         left.append(int(sequence_of(packet)))
     return left
 

@@ -18,7 +18,7 @@ from antecede.wire.handshake import (
     VERSION,
     WELCOME,
     Greeting,
-    harmless,
+    escape_controls,
     read_greeting,
     read_refusal,
     read_text,
@@ -153,12 +153,12 @@ def test_a_text_has_a_limit_and_is_utf_8() -> None:
 def test_a_refusal_says_who_and_why(name: str, reason: str) -> None:
     data = write_refusal(name, reason)
     assert data[0] == REFUSE
-    assert read_refusal(WireReader(data, 1)) == (name, harmless(reason), 0)
+    assert read_refusal(WireReader(data, 1)) == (name, escape_controls(reason), 0)
     stamped = write_refusal(name, reason, 1 << 60)
     assert stamped.startswith(data), "who does not know of stamps reads the same"
-    assert read_refusal(WireReader(stamped, 1)) == (name, harmless(reason), 1 << 60)
-    assert harmless(reason).isprintable()
-    assert (harmless(reason) == reason) == reason.isprintable()
+    assert read_refusal(WireReader(stamped, 1)) == (name, escape_controls(reason), 1 << 60)
+    assert escape_controls(reason).isprintable()
+    assert (escape_controls(reason) == reason) == reason.isprintable()
 
 
 @given(ids)

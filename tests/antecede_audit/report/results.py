@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from antecede.eventlog.parquet import load
+from antecede.eventlog.parquet import load_pyarrow
 from antecede_audit.judging.findings import VIOLATION_COLUMNS
 
 
@@ -109,14 +109,14 @@ def swept_run(protocol: str, seed: int, processes: int = 4, **more: object) -> d
 
 
 def write_sweep(folder: Path, rows: list[dict[str, Any]]) -> None:
-    pa, pq = load("pyarrow"), load("pyarrow.parquet")
+    pa, pq = load_pyarrow("pyarrow"), load_pyarrow("pyarrow.parquet")
     (folder / "runs").mkdir(parents=True)
     pq.write_table(pa.Table.from_pylist(rows), folder / "runs" / "part-00001-x.parquet")
 
 
 def write_audit(folder: Path, rows: list[tuple[Any, ...]], **summary: object) -> None:
     """The tables of an audit; a row is a run id and a row of violations."""
-    pa, pq = load("pyarrow"), load("pyarrow.parquet")
+    pa, pq = load_pyarrow("pyarrow"), load_pyarrow("pyarrow.parquet")
     columns = ("run_id", *VIOLATION_COLUMNS)
     kinds = {"run_id": pa.string(), "kind": pa.string()}
     table = pa.table(

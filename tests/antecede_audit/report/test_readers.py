@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from antecede.core.errors import LocalError
-from antecede.eventlog.parquet import load
+from antecede.eventlog.parquet import load_pyarrow
 from antecede_audit.report.audit_page import sample_text
 from antecede_audit.report.audit_results import audited, read_audit, steps_of
 from antecede_audit.report.recordings import DRAWN, Logged, first_few, pair_of, runs_worth_drawing
@@ -164,7 +164,7 @@ def test_of_very_many_violations_quantiles_rest_on_a_sample(tmp_path: Path) -> N
 
 def test_messages_delivered_twice_are_counted(tmp_path: Path) -> None:
     write_audit(tmp_path, [])
-    pq = load("pyarrow.parquet")
+    pq = load_pyarrow("pyarrow.parquet")
     twice = pq.read_table(tmp_path / "losses")
     pq.write_table(twice, tmp_path / "duplicates" / "part-00000.parquet")
 
@@ -184,7 +184,7 @@ def test_violations_may_lie_in_folders_of_their_runs(tmp_path: Path) -> None:
     folder = tmp_path / "violations" / "run_id=2024"
     folder.mkdir()
 
-    pq = load("pyarrow.parquet")
+    pq = load_pyarrow("pyarrow.parquet")
     pq.write_table(pq.read_table(part).drop_columns(["run_id"]), folder / "part-0.parquet")
     part.unlink()
 

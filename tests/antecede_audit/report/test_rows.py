@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from antecede.core.errors import LocalError
-from antecede.eventlog.parquet import load
+from antecede.eventlog.parquet import load_pyarrow
 from antecede.eventlog.writers import write_events
 from antecede_audit.report.spacetime.recording import (
     Rows,
@@ -74,7 +74,7 @@ def test_the_later_part_of_a_long_run_can_be_had_too(tmp_path: Path) -> None:
 def test_an_unknown_kind_of_event_is_an_error_that_names_the_file(tmp_path: Path) -> None:
     file = tmp_path / "run.parquet"
     write_events(file, overtaken().log)
-    pa, pq = load("pyarrow"), load("pyarrow.parquet")
+    pa, pq = load_pyarrow("pyarrow"), load_pyarrow("pyarrow.parquet")
     table = pq.read_table(file)
     kinds = ["vanished", *table["kind"].to_pylist()[1:]]
     place = table.schema.get_field_index("kind")

@@ -193,7 +193,7 @@ def test_a_closed_faulty_transport_still_sends_what_is_under_way() -> None:
         faulty = FaultyTransport(anywhere, "auto", loop, faults=faults, seed=1)
         faulty.send([Datagram(listener.address, b"%d" % number) for number in range(20)])
         faulty.close()
-        await asyncio.wait_for(faulty.gone(), PATIENCE)
+        await asyncio.wait_for(faulty.wait_closed(), PATIENCE)
         async with asyncio.timeout(PATIENCE):
             while len(heard) < 20:
                 await asyncio.sleep(0.001)
@@ -223,7 +223,7 @@ class Ear:
     def is_over(self, _session: int) -> bool:
         return False
 
-    def puts_aside(self) -> bool:
+    def is_queueing(self) -> bool:
         return False
 
     def on_input_end(self, now_ns: int) -> None: ...

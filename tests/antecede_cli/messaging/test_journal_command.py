@@ -15,7 +15,7 @@ def run(verb: str, folder: Path) -> Result:
 
 def small_journal(folder: Path) -> Path:
     journal, _ = open_journal(folder)
-    journal.begin_anew([b"snapshot"])
+    journal.rotate_file([b"snapshot"])
     journal.commit([bytes(40), b"x"])
     journal.close()
     return folder / file_name(1)

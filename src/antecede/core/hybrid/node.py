@@ -50,11 +50,11 @@ from antecede.core.hybrid.waiting import (
     since_key,
     unacknowledged_by,
 )
-from antecede.core.in_order import check_chain
+from antecede.core.in_order import check_predecessor
 from antecede.core.ledger import ChangeLog
 from antecede.core.packets import DataPacket, Permit
 from antecede.core.process import NEVER_NS, EffectList, HeldBack, Outbox, PermitsOwed
-from antecede.core.records import RecordReader, record
+from antecede.core.records import RecordReader, encode_record
 from antecede.core.retransmission import PATIENCE_NS
 from antecede.core.values import Message, Packet
 
@@ -211,11 +211,11 @@ class HybridNode(ExpulsionProcess):
     def buffered_bytes(self) -> int:
         return self._open_bytes
 
-    def oldest(self) -> i64:
+    def oldest_unacked(self) -> i64:
         unacked = self._unacked
         return unacked.peek().sequence if unacked.first < unacked.next else self._next_sequence
 
-    def owes(self, target: int) -> int:
+    def unacked_by(self, target: int) -> int:
         peer = self._peers.get(target)
         return 0 if peer is None else len(peer.copies)
 
@@ -227,7 +227,7 @@ class HybridNode(ExpulsionProcess):
         peer = self._peers.get(process)
         return peer is not None and peer.lowest_missing() > 0
 
-    def expected(self, source: int) -> tuple[int, int]:
+    def receive_position(self, source: int) -> tuple[int, int]:
         peer = self._peers.get(source)
         if peer is None:
             return 0, 0
@@ -274,12 +274,12 @@ class HybridNode(ExpulsionProcess):
             raise LocalError(f"process {process} is known already")
         self._add_peer(process)
 
-    def meet_into(self, process: int, now_ns: i64, outbox: Outbox) -> None:
+    def on_met_into(self, process: int, now_ns: i64, outbox: Outbox) -> None:
         if self._peer(process) is None:
             raise LocalError(f"process {process} is not one of the others")
-        self._greet_met(now_ns, outbox)
+        self._notify_new_peers(now_ns, outbox)
 
-    def forget_into(self, target: int, now_ns: i64, outbox: Outbox) -> list[int]:
+    def abandon_into(self, target: int, now_ns: i64, outbox: Outbox) -> list[int]:
         peer = self._peers.get(target)
         if peer is None and target in self._known and target != self._me:
             return []  # Nothing was ever sent to it, and nothing of it is remembered.
@@ -290,7 +290,7 @@ class HybridNode(ExpulsionProcess):
         for entry in given_up:
             self._acknowledged(entry, peer)
         if self._kept is not None:
-            self._kept.put_end(record(ACKED, [peer.id, peer.acked]))
+            self._kept.put_deferrable(encode_record(ACKED, [peer.id, peer.acked]))
         self._advance(outbox)
         self._release(now_ns, outbox)
         if held:
@@ -305,7 +305,7 @@ class HybridNode(ExpulsionProcess):
         stop = peer.copies.find_from(last + 1)
         self._transmit_again(peer, start, stop, outbox)
 
-    def _met_before(self, process: i64) -> HybridPeer | None:
+    def _cached_peer(self, process: i64) -> HybridPeer | None:
         """The record of a process that was met, on the hot path."""
         place = process & (NEAR - 1)
         peer = self._near[place]
@@ -329,22 +329,22 @@ class HybridNode(ExpulsionProcess):
         peer = HybridPeer(process, len(self._roster))
         self._peers[process] = peer
         self._roster.append(peer)
-        self._meet(peer)
+        self._on_new_peer(peer)
         return peer
 
-    def _expect(self, peer: HybridPeer, what: i64, now_ns: i64) -> None:
+    def _start_waiting(self, peer: HybridPeer, what: i64, now_ns: i64) -> None:
         """Something will be waited for from `peer`, if it is not already."""
-        peer.begin_waiting(what, now_ns)
+        peer.start_waiting(what, now_ns)
         self._alarms.start(peer, now_ns)
 
-    def _heard(self, peer: HybridPeer, what: i64, now_ns: i64) -> None:
+    def _on_progress(self, peer: HybridPeer, what: i64, now_ns: i64) -> None:
         """Some of what is waited for has come from `peer`: be patient afresh."""
-        peer.has_come(what, now_ns)
+        peer.on_progress(what, now_ns)
         if self._kept is not None:
             if what == ACKS:
-                self._kept.put_end(record(ACKED, [peer.id, peer.acked]))
+                self._kept.put_deferrable(encode_record(ACKED, [peer.id, peer.acked]))
             elif what == PERMITS:
-                self._kept.put_end(record(PERMITTED, [peer.id, peer.permitted]))
+                self._kept.put_deferrable(encode_record(PERMITTED, [peer.id, peer.permitted]))
 
     # What is submitted, and what is forgotten.
 
@@ -357,7 +357,7 @@ class HybridNode(ExpulsionProcess):
         # An int of any size may be asked for, and only an id fits an i64.
         if len(targets) == 1:
             target = targets[0]
-            known = self._met_before(target) if 0 <= target < ID_LIMIT else None
+            known = self._cached_peer(target) if 0 <= target < ID_LIMIT else None
             if known is not None:
                 return known.alone, False
         return self._places_of(targets)
@@ -376,7 +376,7 @@ class HybridNode(ExpulsionProcess):
                 raise LocalError(f"unknown target {target}: it is not one of the processes")
         return places, to_self
 
-    def _keep_open(self, entry: SentEntry, payload_bytes: i64) -> None:
+    def _append(self, entry: SentEntry, payload_bytes: i64) -> None:
         """An entry that nobody has acknowledged."""
         self._unacked.add(entry)
         self._open += 1
@@ -411,7 +411,7 @@ class HybridNode(ExpulsionProcess):
                 kept.add(entry)
                 before = entry
             else:
-                before.absorb(entry, self._roster)
+                before.merge_deferred_permits(entry, self._roster)
             index += 1
         self._unacked = kept
         self._settled = settled if settled > 0 else kept.next
@@ -426,20 +426,20 @@ class HybridNode(ExpulsionProcess):
 
     def _without_expelled(self, places: vec[i64], sequence: i64) -> vec[i64]:
         targets = [int(self._roster[place].id) for place in places]
-        spared = self._fence.spared(targets, sequence)
+        spared = self._fence.without_expelled(targets, sequence)
         return vec[i64]([self._peers[process].place for process in spared])
 
-    def _everybody(self) -> list[HybridPeer]:
+    def _all_peers(self) -> list[HybridPeer]:
         return self._roster
 
     def _keep_decision(self, process: i64, now_ns: i64) -> None:
         """It is kept with all that are left behind."""
 
-    def _leave_behind(self, processes: list[int], now_ns: i64, outbox: Outbox) -> None:
+    def _drop_expelled(self, processes: list[int], now_ns: i64, outbox: Outbox) -> None:
         for process in processes:
             if self._kept is not None:
-                self._kept.put(record(EXPELLED, [process]))
-            self._write_off(process)
+                self._kept.put_urgent(encode_record(EXPELLED, [process]))
+            self._give_up_copies(process)
         self._advance(outbox)
         for process in processes:
             self._waive_permits(process)
@@ -449,21 +449,21 @@ class HybridNode(ExpulsionProcess):
 
     def _check_inner(self, source: i64, packet: Packet) -> None:
         if isinstance(packet, DataPacket):
-            check_chain(source, packet, self._peers[source].delivered)
+            check_predecessor(source, packet, self._peers[source].delivered)
         elif not isinstance(packet, Permit):
             raise RemoteError(f"a notice of {source} with a {packet.kind}")
 
     def _take_inner(self, source: i64, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
         self.arrive_into(source, packet, now_ns, outbox)
 
-    def _watch(self, process: i64) -> None:
-        self._peers[process].watch()
+    def _rearm(self, process: i64) -> None:
+        self._peers[process].rearm()
 
-    def _write_off(self, process: i64) -> None:
+    def _give_up_copies(self, process: i64) -> None:
         """Everything to and from an expelled process, but for the permits that it owes."""
         peer = self._peers.get(process)
         if peer is None:
-            self._fence.wrote_off(process, 0, [])
+            self._fence.report_expelled(process, 0, [])
             return
         peer.early = None
         peer.unnoted = None
@@ -472,33 +472,35 @@ class HybridNode(ExpulsionProcess):
         for entry in given_up:
             self._acknowledged(entry, peer)
         unconfirmed = [int(entry.sequence) for entry in given_up]
-        self._fence.wrote_off(process, peer.delivered, unconfirmed)
+        self._fence.report_expelled(process, peer.delivered, unconfirmed)
 
     def _waive_permits(self, process: i64) -> None:
         peer = self._peers.get(process)
         if peer is not None and peer.owed_permits is not None:
             self._missing.grant(peer.owed_permits, NEVER_NS)
-            peer.watch()
+            peer.rearm()
 
     # What survives a crash.
 
     def snapshot(self) -> list[bytes]:
         self._kept = ChangeLog()
         records = [
-            record(PEER, [peer.id, peer.delivered, peer.acked, peer.last_submitted])
+            encode_record(PEER, [peer.id, peer.delivered, peer.acked, peer.last_submitted])
             for peer in self._roster
         ]
         for permit in self._missing.missing():
-            records.append(record(MISSING, [permit.sender, permit.sequence, permit.position]))
-        records.append(record(POSITION, [self._missing.next]))
+            records.append(
+                encode_record(MISSING, [permit.sender, permit.sequence, permit.position])
+            )
+        records.append(encode_record(POSITION, [self._missing.next]))
         for entry in self._unacked:
             message = entry.message
             if message is not None:
                 targets = [self._roster[place] for place in entry.targets]
                 waited_for = [int(peer.id) for peer in targets if peer.acked < entry.sequence]
                 records.append(submission_record(message, entry.permits_before, waited_for))
-        records.append(record(NUMBERED, [self._next_sequence - 1]))
-        records += [record(EXPELLED, [process]) for process in self._fence.expelled]
+        records.append(encode_record(NUMBERED, [self._next_sequence - 1]))
+        records += [encode_record(EXPELLED, [process]) for process in self._fence.expelled]
         return records
 
     def restore(self, records: Sequence[bytes], now_ns: int) -> list[Effect]:
@@ -515,12 +517,12 @@ class HybridNode(ExpulsionProcess):
         sequence, payload = message.sequence, message.payload
         if len(places) == 1:
             target = self._roster[places[0]].id
-            self._kept.four(SUBMITTED, sequence, self._missing.next, 1, target, b"", payload)
+            self._kept.put_four(SUBMITTED, sequence, self._missing.next, 1, target, b"", payload)
         elif len(places) > 0:
             targets = [int(self._roster[place].id) for place in places]
-            self._kept.put(submission_record(message, self._missing.next, targets))
+            self._kept.put_urgent(submission_record(message, self._missing.next, targets))
         else:
-            self._kept.put(record(NUMBERED, [sequence]))
+            self._kept.put_urgent(encode_record(NUMBERED, [sequence]))
 
     def _replay(self, reader: RecordReader) -> None:
         """What happened before the crash happens again, but nothing leaves."""
@@ -530,43 +532,43 @@ class HybridNode(ExpulsionProcess):
         elif kind == SUBMITTED:
             self._replay_submission(reader)
         elif kind == DELIVERED:
-            peer, sequence = self._named(reader), reader.number()
+            peer, sequence = self._peer_of_record(reader), reader.number()
             peer.delivered = sequence
             if reader.number() == 1:
                 self._missing.add(peer.permits_owed(), sequence)
         elif kind == ACKED:
-            self._replay_ack(self._named(reader), reader.number())
+            self._replay_ack(self._peer_of_record(reader), reader.number())
         elif kind == PERMITTED:
-            self._missing.grant(self._named(reader).permits_owed(), reader.number())
+            self._missing.grant(self._peer_of_record(reader).permits_owed(), reader.number())
         elif kind == EXPELLED:
             self._fence.add([reader.number()])
         elif kind == PEER:
-            peer = self._named(reader)
+            peer = self._peer_of_record(reader)
             peer.delivered = reader.number()
             peer.acked = reader.number()
             peer.last_submitted = reader.number()
         elif kind == MISSING:
-            peer, sequence = self._named(reader), reader.number()
+            peer, sequence = self._peer_of_record(reader), reader.number()
             self._missing.restore(peer.permits_owed(), sequence, reader.number())
         elif kind == POSITION:
             self._missing.skip_to(reader.number())
         else:
             raise LocalError(f"a record of kind {kind}, which is none of ours")
 
-    def _named(self, reader: RecordReader) -> HybridPeer:
+    def _peer_of_record(self, reader: RecordReader) -> HybridPeer:
         process = reader.number()
         peer = self._peers.get(process)
         return self._add_peer(process) if peer is None else peer
 
     def _replay_submission(self, reader: RecordReader) -> None:
         sequence, permits_before = reader.number(), reader.number()
-        peers = [self._named(reader) for _ in range(reader.number())]
+        peers = [self._peer_of_record(reader) for _ in range(reader.number())]
         places = vec[i64]([peer.place for peer in peers])
         payload = reader.rest()
         entry = SentEntry(Message(self._me, sequence, payload), permits_before, places)
         # A snapshot has told of the last message to each before those that are still open.
         last = [int(peer.last_submitted) for peer in peers]
-        self._keep_open(entry, len(payload))
+        self._append(entry, len(payload))
         for place, peer in enumerate(peers):
             if last[place] > sequence:
                 peer.last_submitted = last[place]
@@ -586,11 +588,11 @@ class HybridNode(ExpulsionProcess):
             peer.unsent_at = peer.copies.first
             peer.last_transmitted = peer.acked
             if expelled and peer.id not in self._fence.expelled:
-                peer.owe_notices(expelled)
+                peer.add_notices(expelled)
         for entry in self._unacked:
             entry.unsent = entry.unacked
         for process in expelled:
-            self._write_off(process)
+            self._give_up_copies(process)
             self._waive_permits(process)
         self._fence.take_reports()
         self._met.clear()

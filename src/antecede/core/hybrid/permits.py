@@ -67,9 +67,9 @@ class MissingPermits:
         self._mask: i64 = RING_SIZE_MIN - 1
         # Whose permit it is, for which id, and where the next is that the same sender owes; 0:
         # this is the last.
-        self._senders = blank(RING_SIZE_MIN)
-        self._sequences = blank(RING_SIZE_MIN)
-        self._later = blank(RING_SIZE_MIN)
+        self._senders = empty_ring(RING_SIZE_MIN)
+        self._sequences = empty_ring(RING_SIZE_MIN)
+        self._later = empty_ring(RING_SIZE_MIN)
 
     def add(self, owed: PermitsOwedBy, sequence: i64) -> None:
         """A flagged message was delivered: its permit is missing from now on."""
@@ -166,7 +166,7 @@ class MissingPermits:
         self.second = position
 
     def _resize(self, capacity: i64) -> None:
-        senders, sequences, later = blank(capacity), blank(capacity), blank(capacity)
+        senders, sequences, later = empty_ring(capacity), empty_ring(capacity), empty_ring(capacity)
         position = self.first
         while position < self.next:
             place, before = position & (capacity - 1), position & self._mask
@@ -178,6 +178,6 @@ class MissingPermits:
         self._mask = capacity - 1
 
 
-def blank(capacity: i64) -> vec[i64]:
+def empty_ring(capacity: i64) -> vec[i64]:
     """A ring of so many places."""
     return vec[i64]([0] * capacity)

@@ -4,7 +4,7 @@ from typing import Final
 
 from mypy_extensions import i64
 
-from antecede.core.records import record
+from antecede.core.records import encode_record
 from antecede.core.values import Message
 
 NUMBERED: Final = 1
@@ -22,4 +22,4 @@ POSITION: Final = 9
 def submission_record(message: Message, permits_before: i64, targets: list[int]) -> bytes:
     """A message of our own that these have not acknowledged."""
     numbers = [int(message.sequence), int(permits_before), len(targets), *targets]
-    return record(SUBMITTED, numbers, message.payload)
+    return encode_record(SUBMITTED, numbers, message.payload)

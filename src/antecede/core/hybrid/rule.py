@@ -63,7 +63,7 @@ from antecede.core.hybrid.node import (
 )
 from antecede.core.hybrid.records import DELIVERED
 from antecede.core.hybrid.state import ACKS, PERMITS, HybridPeer, SentEntry
-from antecede.core.in_order import check_chain
+from antecede.core.in_order import check_predecessor
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.core.process import Outbox
 from antecede.core.retransmission import PATIENCE_NS
@@ -114,23 +114,23 @@ class HybridProcess(HybridNode):
         if self._kept is not None:
             self._keep_submission(message, places)
         if len(places) > 0:
-            self._keep_open(SentEntry(message, self._missing.next, places), len(payload))
+            self._append(SentEntry(message, self._missing.next, places), len(payload))
             self._advance(outbox)
             self._release(now_ns, outbox)
         if to_self:
             outbox.deliver(message)
         if self._met:
-            self._greet_met(now_ns, outbox)
+            self._notify_new_peers(now_ns, outbox)
 
     def arrive_into(self, source: i64, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
-        if self._fence.barring and self._fence.bars(source, packet, outbox):
+        if self._fence.barring and self._fence.turn_away(source, packet, outbox):
             return
-        peer = self._met_before(source)
+        peer = self._cached_peer(source)
         if peer is None:
             if self._peer(source) is None:
                 raise RemoteError(f"{packet.kind} from {source}, which is not one of the others")
             self.arrive_into(source, packet, now_ns, outbox)
-            self._greet_met(now_ns, outbox)
+            self._notify_new_peers(now_ns, outbox)
             return
         if isinstance(packet, DataPacket):
             self._on_message(peer, packet, now_ns, outbox)
@@ -141,7 +141,7 @@ class HybridProcess(HybridNode):
         elif isinstance(packet, Ask):
             self._on_ask(peer, packet, now_ns, outbox)
         else:
-            self._on_news(peer, packet, now_ns, outbox)
+            self._on_expulsion_packet(peer, packet, now_ns, outbox)
 
     # A message arrives.
 
@@ -149,7 +149,7 @@ class HybridProcess(HybridNode):
         self, peer: HybridPeer, packet: DataPacket, now_ns: i64, outbox: Outbox
     ) -> None:
         sequence = packet.carried.sequence
-        check_chain(peer.id, packet, peer.delivered)
+        check_predecessor(peer.id, packet, peer.delivered)
         if not packet.flagged:
             self._on_permit(peer, sequence, now_ns, outbox)
         if sequence <= peer.delivered:
@@ -157,9 +157,9 @@ class HybridProcess(HybridNode):
         elif packet.previous == peer.delivered:
             self._deliver_chain(peer, packet, now_ns, outbox)
         else:
-            self._keep_early(peer, packet)
+            self._buffer_out_of_order(peer, packet)
 
-    def _keep_early(self, peer: HybridPeer, packet: DataPacket) -> None:
+    def _buffer_out_of_order(self, peer: HybridPeer, packet: DataPacket) -> None:
         if peer.early is None:
             peer.early = {}
         if len(peer.early) < self._receive_limit:
@@ -174,10 +174,10 @@ class HybridProcess(HybridNode):
             peer.delivered = sequence
             missing = following.flagged and sequence > peer.permitted
             if missing:
-                self._expect(peer, PERMITS, now_ns)
+                self._start_waiting(peer, PERMITS, now_ns)
                 self._missing.add(peer.permits_owed(), sequence)
             if self._kept is not None:
-                self._kept.three(DELIVERED, peer.id, sequence, 1 if missing else 0)
+                self._kept.put_three(DELIVERED, peer.id, sequence, 1 if missing else 0)
             outbox.deliver(following.carried)
             following = None if peer.early is None else peer.early.pop(sequence, None)
         if peer.early is not None and not peer.early:
@@ -199,7 +199,7 @@ class HybridProcess(HybridNode):
             entry = copies.remove()
             self._acknowledged(entry, peer)
             peer.acked = entry.sequence
-        self._heard(peer, ACKS, now_ns)
+        self._on_progress(peer, ACKS, now_ns)
         self._advance(outbox)
         # Only acknowledgements leave entries behind that are not needed.
         if self._unacked.next - self._unacked.first > 2 * self._open + self._forgotten_min:
@@ -272,7 +272,7 @@ class HybridProcess(HybridNode):
         peer.permitted = sequence
         owed = peer.owed_permits
         if owed is not None and self._missing.grant(owed, sequence):
-            self._heard(peer, PERMITS, now_ns)
+            self._on_progress(peer, PERMITS, now_ns)
             self._release(now_ns, outbox)
 
     def _on_ask(self, peer: HybridPeer, packet: Ask, now_ns: i64, outbox: Outbox) -> None:
@@ -349,7 +349,7 @@ class HybridProcess(HybridNode):
     # The timer.
 
     def expire_into(self, now_ns: i64, outbox: Outbox) -> None:
-        for alarm in self._alarms.ringing(now_ns):
+        for alarm in self._alarms.expired(now_ns):
             peer = self._peers[alarm.owner]
             due_since_ns = now_ns - (self._alarms.patience_ns << peer.doublings)
             if peer.awaits_acks() and peer.acks_since_ns <= due_since_ns:
@@ -363,8 +363,8 @@ class HybridProcess(HybridNode):
             if peer.unnoted is not None and peer.notices_since_ns <= due_since_ns:
                 peer.notices_since_ns = now_ns
                 peer.transmit_notice(outbox)
-            self._alarms.again(peer, now_ns)
-            peer.watch()
+            self._alarms.restart_with_backoff(peer, now_ns)
+            peer.rearm()
 
     def _transmit_again(self, peer: HybridPeer, start: i64, stop: i64, outbox: Outbox) -> None:
         """The copies from index `start` to before `stop`, as far as they were transmitted."""

@@ -66,7 +66,7 @@ class SentEntry:
         message, self.message = self.message, None
         return 0 if message is None else len(message.payload)
 
-    def absorb(self, following: "SentEntry", roster: "list[HybridPeer]") -> None:
+    def merge_deferred_permits(self, following: "SentEntry", roster: "list[HybridPeer]") -> None:
         """Remember of a fully acknowledged entry behind this one what permits it leaves due."""
         behind = self.due_behind
         if behind is None:
@@ -239,7 +239,7 @@ class HybridPeer(NoticedPeer):
         self.unsent_at = self.copies.next
         self.acked = self.last_submitted
         self.last_transmitted = self.last_submitted
-        self.watch()
+        self.rearm()
         return given_up
 
     def awaits_acks(self) -> bool:
@@ -252,7 +252,7 @@ class HybridPeer(NoticedPeer):
             self.owed_permits = PermitsOwedBy(self.id)
         return self.owed_permits
 
-    def begin_waiting(self, what: i64, now_ns: i64) -> None:
+    def start_waiting(self, what: i64, now_ns: i64) -> None:
         """Start the clock of this sort, unless something of it is waited for already."""
         if what == ACKS:
             if self.copies.first == self.unsent_at:
@@ -260,16 +260,16 @@ class HybridPeer(NoticedPeer):
         elif self.owed_permits is None or self.owed_permits.lowest == 0:
             self.permits_since_ns = now_ns
 
-    def has_come(self, what: i64, now_ns: i64) -> None:
+    def on_progress(self, what: i64, now_ns: i64) -> None:
         """Some of this sort has come: be patient afresh."""
         self.doublings = 0
         if what == ACKS:
             self.acks_since_ns = now_ns
         else:
             self.permits_since_ns = now_ns
-        self.watch()
+        self.rearm()
 
-    def watch(self) -> None:
+    def rearm(self) -> None:
         """Set the alarm by what has been waited for longest; off, if nothing is."""
         if self.owed_permits is None and self.unnoted is None:
             self.on = self.copies.first < self.unsent_at
@@ -298,7 +298,7 @@ class HybridPeer(NoticedPeer):
         if not sent and not received:
             return ""
         copies = [entry.sequence for entry in self.copies]
-        early = [] if self.early is None else sorted(self.early.items(), key=early_key)
+        early = [] if self.early is None else sorted(self.early.items(), key=predecessor_id)
         sending = (copies, self.unsent_at - self.copies.first, self.acked, self.last_submitted)
         receiving = (self.delivered, self.permitted, early)
         permits = (self.last_transmitted, self.permitted_up_to, sorted(self.unnoted or {}))
@@ -336,6 +336,6 @@ class PermitsToSend:
         return peer
 
 
-def early_key(item: tuple[int, DataPacket]) -> int:
+def predecessor_id(item: tuple[int, DataPacket]) -> int:
     """Sorts the packets that wait for a gap to close by the id they wait for."""
     return item[0]

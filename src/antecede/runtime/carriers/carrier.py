@@ -26,7 +26,7 @@ class CarrierListener(Protocol):
     def on_joined(self, address: object, data: bytes, size: int, now_ns: int) -> None:
         """Several datagrams have come in one buffer, all of this size but perhaps the last."""
 
-    def puts_aside(self) -> bool:
+    def is_queueing(self) -> bool:
         """Whether what comes is only put aside now, to be read in turns."""
 
     def sender_of(self, data: bytes) -> int:
@@ -74,17 +74,17 @@ class Carrier(ABC):
         """Where a peer is of which this address was configured, or none."""
         return self.resolve(address)
 
-    def seek(self, address: object) -> None:  # noqa: B027 - where addresses are final
+    def relookup(self, address: object) -> None:  # noqa: B027 - where addresses are final
         """Nobody answers at this address, which `resolve` gave: look where it leads to now."""
 
-    def found(self, address: object) -> None:  # noqa: B027 - where addresses are final
+    def stop_lookup(self, address: object) -> None:  # noqa: B027 - where addresses are final
         """Somebody answers at this address."""
 
     def forget(self, address: object) -> None:
         """No peer is at this address any more: look for nobody there."""
-        self.found(address)
+        self.stop_lookup(address)
 
-    def trouble(self, address: object) -> str:  # noqa: ARG002 - where addresses are final
+    def lookup_error(self, address: object) -> str:  # noqa: ARG002 - where addresses are final
         """Why this address leads nowhere; empty if nothing is wrong with it."""
         return ""
 
@@ -107,7 +107,7 @@ class Carrier(ABC):
     def leave_to_parent(self) -> None:  # noqa: B027 - where a process alone reads nothing
         """This process was forked: take nothing from the parent, and change nothing of its."""
 
-    async def gone(self) -> None:  # noqa: B027 - where closing takes no time
+    async def wait_closed(self) -> None:  # noqa: B027 - where closing takes no time
         """Wait until what was sent before `close` has left, or cannot."""
 
 

@@ -89,7 +89,7 @@ class NameResolver:
             if lookup.heard is not None:
                 lookup.current = lookup.heard
 
-    def hear(self, source: object) -> None:
+    def on_source(self, source: object) -> None:
         """Something has come from there."""
         for lookup in self.by_address.values():
             if lookup.sought and source in lookup.known:

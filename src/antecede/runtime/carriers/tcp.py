@@ -223,7 +223,7 @@ class TcpCarrier(StreamCarrier):
             raise BadConfiguration(f"nobody can be reached at port 0 of {place.host}; name it")
         return place
 
-    def seek(self, address: object) -> None:
+    def relookup(self, address: object) -> None:
         if isinstance(address, CarriedAddress):
             self._dialled.setdefault(address, PendingDial())
             road = self._roads.get(address)
@@ -238,7 +238,7 @@ class TcpCarrier(StreamCarrier):
         if road is not None:  # There may be last words for it.
             self._estrange(road)
 
-    def trouble(self, address: object) -> str:
+    def lookup_error(self, address: object) -> str:
         dialling = self._dialled.get(address)
         return "" if dialling is None else dialling.trouble
 
@@ -269,7 +269,7 @@ class TcpCarrier(StreamCarrier):
         for road in list(self._roads.values()):
             road.close()
 
-    async def gone(self) -> None:
+    async def wait_closed(self) -> None:
         deadline = self._loop.time() + GONE_SECONDS
         while (self._roads or self._entering) and self._loop.time() < deadline:
             await asyncio.sleep(0.001)
@@ -335,7 +335,7 @@ class TcpCarrier(StreamCarrier):
 
         Of those whose host has the most of them one that has said nothing, and of these the oldest.
         """
-        if self._may_tell.has_taken(monotonic_ns()):
+        if self._may_tell.try_acquire(monotonic_ns()):
             log.warning("%s: %s; strangers are hung up on", self._address, reason)
         if not self._strangers:
             return False

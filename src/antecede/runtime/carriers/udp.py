@@ -85,7 +85,7 @@ def bound_socket(address: Address) -> socket.socket:
     return sock
 
 
-def glance_at(sock: socket.socket) -> Callable[[], object]:
+def readable_probe(sock: socket.socket) -> Callable[[], object]:
     """What tells whether something has come at a socket, sooner than a turn of the loop would."""
     poll = select.poll()
     poll.register(sock, select.POLLIN)
@@ -134,7 +134,7 @@ class UdpCarrier(Carrier):
         self._names = NameResolver(loop, self._socket.family)
         self._busy_poll: BusyPoll | None = None
         if stay_awake:
-            self._busy_poll = BusyPoll(loop, glance_at(self._socket), self._on_readable)
+            self._busy_poll = BusyPoll(loop, readable_probe(self._socket), self._on_readable)
         self._receiver: CarrierListener | None = None
         self._timer = LoopTimer(loop, self._on_time)
         self._backlog: deque[Datagram] = deque()
@@ -175,13 +175,13 @@ class UdpCarrier(Carrier):
             ) from error
         return found[0][4]
 
-    def seek(self, address: object) -> None:
+    def relookup(self, address: object) -> None:
         self._names.seek(address)
 
-    def found(self, address: object) -> None:
+    def stop_lookup(self, address: object) -> None:
         self._names.found(address)
 
-    def trouble(self, address: object) -> str:
+    def lookup_error(self, address: object) -> str:
         return self._names.trouble(address)
 
     def datagram_size(self, address: object) -> int:
@@ -200,7 +200,7 @@ class UdpCarrier(Carrier):
             self._send_joined(datagrams)
         else:
             for index, datagram in enumerate(datagrams):
-                if not self._sent(datagram):
+                if not self._try_send(datagram):
                     self._wait_for_kernel(datagrams[index:])
                     break
         if self._busy_poll is not None:
@@ -225,7 +225,7 @@ class UdpCarrier(Carrier):
         self._names.close()
         self._loop.remove_reader(self._socket.fileno())
         self._loop.remove_writer(self._socket.fileno())
-        while self._backlog and self._sent(self._backlog[0]):
+        while self._backlog and self._try_send(self._backlog[0]):
             self._backlog.popleft()
         self._socket.close()
 
@@ -273,7 +273,7 @@ class UdpCarrier(Carrier):
                 log.debug("cannot send to %s: %s", batch.address, error)
             sent += count
 
-    def _sent(self, datagram: Datagram) -> bool:
+    def _try_send(self, datagram: Datagram) -> bool:
         """Try to send; False if the kernel has no room for it now."""
         try:
             self._socket.sendto(datagram.data, datagram.address)  # type: ignore[call-overload] # resolved
@@ -299,7 +299,7 @@ class UdpCarrier(Carrier):
         try:
             while taken < DRAIN_BYTES:
                 if received >= limit:
-                    if limit != DRAIN or not receiver.puts_aside():
+                    if limit != DRAIN or not receiver.is_queueing():
                         break
                     limit = DRAIN_ASIDE
                 received += 1
@@ -309,7 +309,7 @@ class UdpCarrier(Carrier):
                     # Straight into new bytes: a buffer of our own would be one more copy.
                     data, address = self._socket.recvfrom(RECEIVE_SIZE)
                     if self._names.sought:
-                        self._names.hear(address)
+                        self._names.on_source(address)
                     taken += len(data)
                     receiver.on_datagram(address, data, now_ns)
         except BlockingIOError:
@@ -330,7 +330,7 @@ class UdpCarrier(Carrier):
         """
         data, control, _, address = self._socket.recvmsg(RECEIVE_SIZE, segments.CONTROL_BYTES)
         if self._names.sought:
-            self._names.hear(address)
+            self._names.on_source(address)
         size = segments.segment_size(control) if control else 0
         if 0 < size < len(data):
             receiver.on_joined(address, data, size, now_ns)
@@ -339,7 +339,7 @@ class UdpCarrier(Carrier):
         return len(data)
 
     def _on_writable(self) -> None:
-        while self._backlog and self._sent(self._backlog[0]):
+        while self._backlog and self._try_send(self._backlog[0]):
             self._backlog.popleft()
         if not self._backlog:
             self._loop.remove_writer(self._socket.fileno())

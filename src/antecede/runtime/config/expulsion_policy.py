@@ -169,7 +169,7 @@ class ExpulsionEnforcer:
         if not isinf(policy.silence):
             endpoint.detector.watch(round(policy.silence * NS_PER_SECOND), now_ns)
 
-    def look(self, now_ns: int) -> None:
+    def enforce(self, now_ns: int) -> None:
         """Expel whom the policy wants out; cheap if it is too early to ask again."""
         for suspect in self._endpoint.detector.suspects(now_ns):
             if reason := self._verdict(seen_by_policy(suspect)):

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, TypeAlias, TypedDict, TypeVar
 
 from antecede.core.catalogue import NOT_FOR_NODES, catalogue_name
 from antecede.core.errors import LocalError, near_miss
-from antecede.eventlog.atomic_files import blaming
+from antecede.eventlog.atomic_files import os_errors_as_local
 from antecede.runtime.config import parsing as rules
 from antecede.runtime.config.addresses import Address
 from antecede.runtime.config.expulsion_policy import POLICY, ExpulsionPolicy, usual_policy
@@ -413,7 +413,7 @@ def from_file(path: Path) -> dict[str, object]:
     import tomllib
 
     try:
-        with blaming(path, "read"):
+        with os_errors_as_local(path, "read"):
             document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadConfiguration(f"{path} is not TOML: {error}") from error

@@ -23,7 +23,7 @@ from queue import Empty, Full, Queue
 from typing import Final, TypeAlias, final
 
 from antecede.core.errors import LocalError
-from antecede.eventlog.atomic_files import blaming
+from antecede.eventlog.atomic_files import os_errors_as_local
 from antecede.eventlog.layout import (
     AnyPath,
     claim_generation,
@@ -32,7 +32,7 @@ from antecede.eventlog.layout import (
     suffix_of,
 )
 from antecede.eventlog.log import ROW_BYTES, Contexts, EventLog, RowSink
-from antecede.eventlog.parquet import load
+from antecede.eventlog.parquet import load_pyarrow
 from antecede.eventlog.parts import AppendingFileWriter, LogWriter, PartFileWriter
 from antecede.eventlog.processes import (
     processes_file,
@@ -119,7 +119,7 @@ def part_suffix(path: Path, file_format: str) -> str:
         )
     if suffix == ".parquet":
         try:
-            load("pyarrow.parquet")
+            load_pyarrow("pyarrow.parquet")
         except LocalError as error:
             raise BadConfiguration(
                 f"setting 'trace': {error}; or choose trace_format='jsonl', which needs nothing"
@@ -130,7 +130,7 @@ def part_suffix(path: Path, file_format: str) -> str:
 def automatic_suffix() -> str:
     """Parquet where it can be written, and what needs nothing where not."""
     try:
-        load("pyarrow.parquet")
+        load_pyarrow("pyarrow.parquet")
     except LocalError as error:
         log.warning("the event log is written as JSON lines: %s", error)
         return ".jsonl.gz"
@@ -139,7 +139,7 @@ def automatic_suffix() -> str:
 
 def open_growing(path: Path) -> AppendingFileWriter:
     """The file to append to; says so if an earlier writer left it torn."""
-    with blaming(path, "write"):
+    with os_errors_as_local(path, "write"):
         path.parent.mkdir(parents=True, exist_ok=True)
     file = AppendingFileWriter(path)
     if file.torn_bytes:
@@ -278,7 +278,7 @@ class ProcessNamesFile:
         """Bring the file up to date."""
         names = dict(self.names)
         if len(names) > self._written:
-            with blaming(self._path, "write"):
+            with os_errors_as_local(self._path, "write"):
                 self._path.parent.mkdir(parents=True, exist_ok=True)
             write_processes(self._path, names)
             self._written = len(names)
@@ -366,7 +366,7 @@ class EventWriterThread(RowSink):
         return max(0.0, self._settle_at - time.monotonic())
 
     def _settle(self) -> None:
-        self._files.settle()
+        self._files.finish_part()
         self.names.write_if_changed()
 
     def _fail(self, error: Exception) -> None:

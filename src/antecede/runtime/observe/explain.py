@@ -332,7 +332,7 @@ def fills_the_buffer(endpoint: Endpoint, contact: Contact) -> str:
     )
 
 
-def obstacles(endpoint: Endpoint, names: Sequence[str]) -> list[str]:
+def reasons_unmet(endpoint: Endpoint, names: Sequence[str]) -> list[str]:
     """Why peers of these names are not talked to: who refuses, and who was never met."""
     found: list[str] = []
     wanted = set(names)

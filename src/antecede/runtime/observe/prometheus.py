@@ -30,7 +30,7 @@ from urllib.parse import parse_qsl
 from antecede.runtime.carriers.accepting import Callers, listen
 from antecede.runtime.config.addresses import Address
 from antecede.runtime.errors import CannotBind, MissingExtra
-from antecede.runtime.notifier import one_turn
+from antecede.runtime.notifier import yield_to_loop
 from antecede.runtime.observe.explain import Explanation
 from antecede.runtime.observe.stats import Health, PeerStats, Stats
 
@@ -317,7 +317,7 @@ async def add_peer_lines(lines: list[str], figure: Metric, stats: Stats) -> None
         for peer in stats.peers[start : start + LINES_PER_TURN]:
             series = f'{figure.told}{{{labels},peer="{escaped(peer.name)}"}}'
             lines.append(f"{series} {figure.read(peer)!r}")
-        await one_turn()
+        await yield_to_loop()
 
 
 def heading(figure: Metric) -> list[str]:

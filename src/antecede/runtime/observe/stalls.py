@@ -48,7 +48,7 @@ class Stalls:
                 lasted = seconds_text(now_ns - since_ns)
                 log.warning("%s: what was held back for %s goes on, after %s", name, owner, lasted)
         for owner, chain in held.items():
-            if owner not in self._said and self._allowance.has_taken(now_ns):
+            if owner not in self._said and self._allowance.try_acquire(now_ns):
                 self._said[owner] = now_ns - chain.oldest_ns
                 how = f"; {chain.remedy}" if chain.is_blocked else ""
                 log.warning("%s: %s%s", name, chain.held_back(), how)

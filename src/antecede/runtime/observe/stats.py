@@ -22,7 +22,7 @@ from antecede.runtime.deliveries import Deliveries
 from antecede.runtime.errors import fenced_sentence
 from antecede.runtime.journal_committer import JournalCommitter, JournalStats
 from antecede.runtime.listeners import Listeners
-from antecede.runtime.notifier import one_turn
+from antecede.runtime.notifier import yield_to_loop
 from antecede.runtime.observe.chains import Chain, own_chains
 from antecede.runtime.observe.durations import Durations
 from antecede.runtime.observe.explain import unread_text
@@ -261,7 +261,7 @@ class StatsReader:
         for start in range(0, len(contacts), PEERS_PER_TURN):
             chunk = contacts[start : start + PEERS_PER_TURN]
             peers += [peer_stats(self._endpoint, self._room, contact, held) for contact in chunk]
-            await one_turn()
+            await yield_to_loop()
         return self._with(peers)
 
     def _held_back(self) -> dict[str, Chain]:

@@ -271,11 +271,11 @@ class HandshakeState:
 
 @final
 class Initiator(HandshakeState):
-    """The side that speaks first: `first`, then `finish`."""
+    """The side that speaks first: `write_first`, then `read_second`."""
 
     ANSWERS = False
 
-    def first(self, payload: bytes = b"") -> bytes:
+    def write_first(self, payload: bytes = b"") -> bytes:
         """The first message: e, es, s, ss."""
         shown = self._show_ephemeral()
         self._transcript.mix_key(self._agree_ephemeral(self.responder))
@@ -283,7 +283,7 @@ class Initiator(HandshakeState):
         self._transcript.mix_key(self._secret.agree(self.responder))
         return shown + hidden + self._transcript.seal(payload)
 
-    def finish(self, second: bytes) -> bytes:
+    def read_second(self, second: bytes) -> bytes:
         """Takes the second message; its payload, or `AuthenticationFailed`.
 
         After a failure nothing has changed: a forged answer does not keep the true one out.
@@ -308,13 +308,13 @@ class Initiator(HandshakeState):
 
 @final
 class Responder(HandshakeState):
-    """The side that answers: `take`, then `second`."""
+    """The side that answers: `read_first`, then `write_second`."""
 
     ANSWERS = True
     _theirs = b""
     initiator = b""
 
-    def take(self, first: bytes) -> bytes:
+    def read_first(self, first: bytes) -> bytes:
         """Takes the first message; its payload, or `AuthenticationFailed`.
 
         Afterwards `initiator` is the public key that the other side has proved to have.
@@ -329,7 +329,7 @@ class Responder(HandshakeState):
         self._transcript.mix_key(self._secret.agree(self.initiator))
         return self._transcript.open(first[hidden_end:])
 
-    def second(self, payload: bytes = b"") -> bytes:
+    def write_second(self, payload: bytes = b"") -> bytes:
         """The second message: e, ee, se, and the pre-shared key if there is one."""
         shown = self._show_ephemeral()
         self._transcript.mix_key(self._agree_ephemeral(self._theirs))

@@ -100,7 +100,7 @@ class CookieIssuer:
         self._proven: Final = Budget(PROVEN_PER_SECOND)
         self._hosts: Final = [Budget(HOST_PER_SECOND) for _ in range(HOST_GROUPS)]
 
-    def are_needed(self, now_ns: int) -> bool:
+    def require_cookie(self, now_ns: int) -> bool:
         """Whether there have been so many hellos that another one has to bring a proof."""
         return not self._anybody.take(now_ns)
 
@@ -117,7 +117,7 @@ class CookieIssuer:
         former = cookie_of(self._former, address)
         return any(compare_digest(proof, proof_of(cookie, hello)) for cookie in (present, former))
 
-    def may_open(self, address: object, now_ns: int) -> bool:
+    def try_admit_proven(self, address: object, now_ns: int) -> bool:
         """Whether a proven hello is worth a key agreement: a host gets only its share."""
         host = address[0] if isinstance(address, tuple) else address
         group = cookie_of(self._secret, host)[0] % HOST_GROUPS
@@ -231,11 +231,13 @@ class NoiseCrypto(HandshakeCrypto):
         """Whose keys are known."""
         return self._ring
 
-    def knows(self, name: str, key: bytes) -> bool:
+    def trusts(self, name: str, key: bytes) -> bool:
         return self._ring.is_key_of(name, key)
 
     def use(self, ring: KeyRing) -> None:
-        """Use these keys from now on; the endpoint still has to follow (`Endpoint.follow_keys`)."""
+        """Use these keys from now on; the endpoint still has to follow
+        (`Endpoint.expel_revoked_keys`).
+        """
         self._ring = ring
         self._private = PrivateKey(ring.secret.raw)
         self._check_key = check_key(self._private.public)
@@ -249,7 +251,7 @@ class NoiseCrypto(HandshakeCrypto):
     def seal_bytes(self) -> int:
         return SEAL_BYTES
 
-    def hellos(self, name: str, text: bytes, now_ns: int) -> list[bytes]:
+    def encrypt_hellos(self, name: str, text: bytes, now_ns: int) -> list[bytes]:
         said = self._said.get(name)
         if said is None or said.text != text or now_ns - said.made_ns >= RENEWED_NS:
             keys = self._ring.keys_of(name)
@@ -260,17 +262,17 @@ class NoiseCrypto(HandshakeCrypto):
     def challenge(self, envelope: bytes, address: object, now_ns: int) -> bytes:
         hello = self._checked(envelope)
         cookies = self._cookies
-        if not cookies.are_needed(now_ns):
+        if not cookies.require_cookie(now_ns):
             return b""
         if not cookies.is_proven(address, hello, envelope[-PROOF_BYTES:], now_ns):
             start = bytes([KEYED_COOKIE, FORM]) + envelope[2:START_BYTES]
             start += cookies.cookie_for(address, now_ns)
             return start + check_of(self._check_key, start)
-        if not cookies.may_open(address, now_ns):
+        if not cookies.try_admit_proven(address, now_ns):
             raise RemoteError("more hellos from one host than it may send")
         return b""
 
-    def heed(self, envelope: bytes, now_ns: int) -> str:
+    def on_cookie(self, envelope: bytes, now_ns: int) -> str:
         awaited = self._awaited.get(envelope[2:START_BYTES])
         if len(envelope) != COOKIE_SIZE or envelope[1] != FORM or awaited is None:
             raise RemoteError("a cookie that nobody waits for")
@@ -284,7 +286,7 @@ class NoiseCrypto(HandshakeCrypto):
         awaited.has_cookie = True
         return awaited.name if again else ""
 
-    def open(self, envelope: bytes) -> HandshakeMessage | None:
+    def decrypt(self, envelope: bytes) -> HandshakeMessage | None:
         if len(envelope) < START_BYTES or envelope[1] != FORM:
             raise RemoteError("an envelope of unknown form")
         try:
@@ -325,7 +327,7 @@ class NoiseCrypto(HandshakeCrypto):
         handle = self._fresh(HANDLE_BYTES)
         self._last_stamp = max(self._last_stamp + 1, self._clock())
         stamp = self._last_stamp.to_bytes(STAMP_BYTES, "little")
-        start = bytes([KEYED_HELLO, FORM]) + handle + initiator.first(stamp + text)
+        start = bytes([KEYED_HELLO, FORM]) + handle + initiator.write_first(stamp + text)
         for old in self._handles_of(name)[: -AWAITED_MAX + 1]:
             del self._awaited[old]
         self._awaited[handle] = PendingHello(name, initiator)
@@ -360,7 +362,7 @@ class NoiseCrypto(HandshakeCrypto):
             cipher=CIPHER,
             fresh=self._fresh,
         )
-        inside = responder.take(start[START_BYTES:])
+        inside = responder.read_first(start[START_BYTES:])
         if len(inside) <= STAMP_BYTES:
             raise RemoteError("an empty envelope")
         return ReceivedHello(self, envelope[:-PROOF_BYTES], responder, inside)
@@ -372,7 +374,7 @@ class NoiseCrypto(HandshakeCrypto):
         awaited = self._awaited.get(handle)
         if awaited is None:
             return None
-        text = awaited.initiator.finish(envelope[START_BYTES:])
+        text = awaited.initiator.read_second(envelope[START_BYTES:])
         # Its keys are used once; the next hello to that peer is another one.
         del self._awaited[handle]
         self._said.pop(awaited.name, None)
@@ -403,11 +405,11 @@ class ReceivedHello(HandshakeMessage):
     def is_answer(self) -> bool:
         return False
 
-    def proves(self, name: str) -> bool:
+    def is_from(self, name: str) -> bool:
         self._name = name
-        return self._guard.knows(name, self._responder.initiator)
+        return self._guard.trusts(name, self._responder.initiator)
 
-    def is_late(self) -> bool:
+    def is_replayed(self) -> bool:
         answered = self._guard.answered.get(self._responder.initiator)
         return answered is not None and self._stamp <= answered.stamp
 
@@ -418,7 +420,7 @@ class ReceivedHello(HandshakeMessage):
     def answer_late(self, text: bytes) -> bytes:
         return self._enveloped(text)
 
-    def former_answer(self) -> bytes:
+    def previous_reply(self) -> bytes:
         answered = self._guard.answered.get(self._responder.initiator)
         if answered is None or answered.check != self._envelope[-CHECK_BYTES:]:
             return b""
@@ -426,11 +428,11 @@ class ReceivedHello(HandshakeMessage):
 
     def _enveloped(self, text: bytes) -> bytes:
         handle = self._envelope[2:START_BYTES]
-        answer = bytes([KEYED_WELCOME, FORM]) + handle + self._responder.second(text)
+        answer = bytes([KEYED_WELCOME, FORM]) + handle + self._responder.write_second(text)
         assert len(answer) <= len(self._envelope), "nothing is answered with more than it had"
         return answer
 
-    def answer(self, text: bytes) -> bytes:
+    def reply(self, text: bytes) -> bytes:
         answer = self._enveloped(text)
         self._answered = AnsweredHello(self._stamp, self._envelope[-CHECK_BYTES:], answer)
         if self._responder.initiator in self._guard.ring.keys_of(self._name):
@@ -460,10 +462,10 @@ class ReceivedReply(HandshakeMessage):
     def is_answer(self) -> bool:
         return True
 
-    def proves(self, name: str) -> bool:
+    def is_from(self, name: str) -> bool:
         return name == self._name
 
-    def is_late(self) -> bool:
+    def is_replayed(self) -> bool:
         return False
 
     def answered_stamp(self) -> int:
@@ -472,10 +474,10 @@ class ReceivedReply(HandshakeMessage):
     def answer_late(self, text: bytes) -> bytes:
         raise AssertionError(f"an answer is not answered: {text!r}")
 
-    def former_answer(self) -> bytes:
+    def previous_reply(self) -> bytes:
         return b""
 
-    def answer(self, text: bytes) -> bytes:
+    def reply(self, text: bytes) -> bytes:
         raise AssertionError(f"an answer is not answered: {text!r}")
 
     def seal(self, now_ns: int) -> SessionKeys:

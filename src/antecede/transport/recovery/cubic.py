@@ -65,7 +65,7 @@ class Cubic:
         """Whether no loss has been met at a window of this size."""
         return self.window < self._slow_start_end
 
-    def acknowledged(self, size: i64, sent_ns: i64, now_ns: i64, round_trip_ns: i64) -> None:
+    def on_acked(self, size: i64, sent_ns: i64, now_ns: i64, round_trip_ns: i64) -> None:
         """`size` bytes arrived while the window was in full use."""
         if sent_ns <= self._recovery_ns:
             return
@@ -76,11 +76,11 @@ class Cubic:
         if self.window > self._cap:
             self.window = self._cap
 
-    def limit(self, cap: i64) -> None:
+    def set_window_max(self, cap: i64) -> None:
         """From now on the window grows no further than this."""
         self._cap = cap if cap > self._least else self._least
 
-    def lost(self, sent_ns: i64, now_ns: i64) -> None:
+    def on_loss(self, sent_ns: i64, now_ns: i64) -> None:
         """Something that left at `sent_ns` did not arrive: once a round trip the window shrinks."""
         if sent_ns <= self._recovery_ns:
             return
@@ -97,7 +97,7 @@ class Cubic:
         self.window = self._at_least(i64(float(self.window) * DECREASE))
         self._slow_start_end = self.window
 
-    def not_lost(self) -> None:
+    def undo_spurious_loss(self) -> None:
         """The last loss was none, only late: take its consequences back."""
         if self._before_loss > self.window:
             self.window = self._before_loss
@@ -105,7 +105,7 @@ class Cubic:
         self._before_loss = 0
         self._epoch_ns = -1
 
-    def collapse(self) -> None:
+    def on_persistent_congestion(self) -> None:
         """Nothing arrives at all: begin again with the smallest window."""
         self._slow_start_end = self._at_least(self.window >> 1)
         self.window = self._at_least(0)

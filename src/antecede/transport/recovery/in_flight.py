@@ -71,20 +71,20 @@ class SentDatagram:
         self.probed = False
         self.state: i64 = IN_FLIGHT
 
-    def carries(self, first: i64, last: i64) -> None:
+    def set_messages(self, first: i64, last: i64) -> None:
         """The messages from `first` to `last` to this peer leave in it for the first time."""
         self.first = first
         self.last = last
         self.eliciting = True
 
-    def repeats(self, sequence: i64) -> None:
+    def add_retransmission(self, sequence: i64) -> None:
         """A message that had left before is in it."""
         if self.again is None:
             self.again = []
         self.again.append(sequence)
         self.eliciting = True
 
-    def keeps(self, packet: Packet) -> None:
+    def add_control(self, packet: Packet) -> None:
         """This control is in it, and is to be sent again if it is lost."""
         if self.packets is None:
             self.packets = []

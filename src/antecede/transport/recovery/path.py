@@ -94,7 +94,7 @@ class Path:
         records = self.flight.records
         return records.next - records.first >= DATAGRAMS_MAX
 
-    def room(self, now_ns: i64) -> i64:
+    def sendable_bytes(self, now_ns: i64) -> i64:
         """How many bytes may leave now."""
         room = self.congestion.window - self.flight.size
         if room <= 0:
@@ -119,14 +119,14 @@ class Path:
         )
         return now_ns + wait_ns
 
-    def departed(self, sent: SentDatagram, now_ns: i64) -> None:
+    def on_sent(self, sent: SentDatagram, now_ns: i64) -> None:
         """A datagram has left."""
         if sent.eliciting and self.flight.eliciting == 0:
             self._probe_from_ns = now_ns
         self.flight.add(sent)
         self._pace.spent(sent.size)
 
-    def acknowledged(self, acked: AckRanges, ack_delay_ns: i64, now_ns: i64) -> None:
+    def on_ack(self, acked: AckRanges, ack_delay_ns: i64, now_ns: i64) -> None:
         """The peer says what has come; `RemoteError` if that was never sent."""
         flight = self.flight
         self.lost = []
@@ -137,19 +137,19 @@ class Path:
         if not flight.acknowledge(acked):
             return
         if flight.spurious > spurious:
-            self.congestion.not_lost()
+            self.congestion.undo_spurious_loss()
         sent_ns = flight.acked_sent_ns
         if sent_ns > self.answered_ns:
             self.answered_ns = sent_ns
         if sent_ns >= 0 and flight.acked_eliciting:
-            self.round_trip.measured(now_ns - sent_ns, ack_delay_ns)
+            self.round_trip.on_sample(now_ns - sent_ns, ack_delay_ns)
         if busy and flight.acked_size > 0 and sent_ns >= 0:
             rtt_ns = self.round_trip.smoothed_ns
             self._follow_distance()
-            self.congestion.acknowledged(flight.acked_size, sent_ns, now_ns, rtt_ns)
+            self.congestion.on_acked(flight.acked_size, sent_ns, now_ns, rtt_ns)
         self.probes = 0
         self._probe_from_ns = now_ns
-        self.sizes.came(flight.acked_largest, flight.acked_trial, sent_ns, now_ns)
+        self.sizes.on_acked(flight.acked_largest, flight.acked_trial, sent_ns, now_ns)
         self._look_for_lost(now_ns)
 
     def wake_ns(self) -> i64:
@@ -176,11 +176,11 @@ class Path:
             self._probe_wanted = True
             oldest_ns = self.flight.records.peek().sent_ns
             heard = heard_ns > oldest_ns + self.round_trip.smoothed_ns
-            self.sizes.suspect(self.probes, self.flight.largest_of_oldest(), heard, now_ns)
+            self.sizes.on_probe_timeout(self.probes, self.flight.largest_of_oldest(), heard, now_ns)
             if self.probes == COLLAPSE_PROBES:
-                self.congestion.collapse()
+                self.congestion.on_persistent_congestion()
 
-    def say_only_bye(self) -> None:
+    def set_closing(self) -> None:
         """From now on only good-byes are left to be said."""
         self._parting = True
 
@@ -197,10 +197,12 @@ class Path:
         otherwise what the pace lets go in `UNPACED_NS`; the rest is under way.
         """
         spread = self.round_trip.least_ns // UNPACED_NS
-        self.congestion.limit(self._window_cap * spread if spread > 1 else self._window_cap)
+        self.congestion.set_window_max(
+            self._window_cap * spread if spread > 1 else self._window_cap
+        )
 
     def _probe_patience_ns(self) -> i64:
-        if self._parting and self.round_trip.probe_ns() > PARTING_PROBE_NS:
+        if self._parting and self.round_trip.probe_timeout_ns() > PARTING_PROBE_NS:
             return PARTING_PROBE_NS
         return self._backed_off_ns(self.probes)
 
@@ -208,21 +210,23 @@ class Path:
         """How long to wait after that many attempts in vain."""
         if doublings > PROBE_DOUBLINGS_MAX:
             doublings = PROBE_DOUBLINGS_MAX
-        patience_ns = self.round_trip.probe_ns() << doublings
+        patience_ns = self.round_trip.probe_timeout_ns() << doublings
         longest = 2 * self.round_trip.smoothed_ns + PROBE_NS_MAX
         return patience_ns if patience_ns < longest else longest
 
     def _look_for_lost(self, now_ns: i64) -> None:
         trip = self.round_trip
-        self._loss_check_ns = self.flight.find_lost(now_ns, trip.loss_ns(), 3 * trip.probe_ns())
+        self._loss_check_ns = self.flight.find_lost(
+            now_ns, trip.loss_delay_ns(), 3 * trip.probe_timeout_ns()
+        )
         lost = self.flight.newly_lost
         if lost:
             self.lost = lost.copy()
             trials = 0
             for sent in lost:
-                self.sizes.was_lost(sent.size, sent.trial, sent.sent_ns, now_ns)
+                self.sizes.on_lost(sent.size, sent.trial, sent.sent_ns, now_ns)
                 trials += sent.trial
             if self.sizes.vain > 0:
                 self._held_ns = now_ns + self._backed_off_ns(self.sizes.vain)
             if trials < len(lost):  # A trial that fails says nothing about congestion.
-                self.congestion.lost(lost[-1].sent_ns, now_ns)
+                self.congestion.on_loss(lost[-1].sent_ns, now_ns)

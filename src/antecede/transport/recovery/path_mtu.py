@@ -99,7 +99,7 @@ class PathMtu:
         # How often in a row the smallest datagrams were all lost.
         self.vain: i64 = 0
 
-    def came(self, size: i64, trial: bool, sent_ns: i64, now_ns: i64) -> None:
+    def on_acked(self, size: i64, trial: bool, sent_ns: i64, now_ns: i64) -> None:
         """A datagram of this size, sent then, has been acknowledged."""
         if size > TINY and size >= self._smallest_lost:
             self._forget_losses()
@@ -112,7 +112,7 @@ class PathMtu:
             self._patience_ns = TRIAL_NS
             self._plan(now_ns)
 
-    def was_lost(self, size: i64, trial: bool, sent_ns: i64, now_ns: i64) -> None:
+    def on_lost(self, size: i64, trial: bool, sent_ns: i64, now_ns: i64) -> None:
         """A datagram of this size, sent then, was taken for lost."""
         if trial:
             if self._trial > self.size:
@@ -131,19 +131,19 @@ class PathMtu:
                 if self._losses >= SMALL_LOSSES and self._rounds >= SMALL_ROUNDS:
                     self._narrow_below_hello(now_ns)
             elif self._losses >= SUSPECT_LOSSES:
-                self.narrow(now_ns)
+                self.shrink(now_ns)
 
-    def suspect(self, probes: i64, largest: i64, heard: bool, now_ns: i64) -> None:
+    def on_probe_timeout(self, probes: i64, largest: i64, heard: bool, now_ns: i64) -> None:
         """Nothing is answered, the oldest not even if it was this large: perhaps because it was.
 
         That a hello would not come through is likely only if the peer was `heard` meanwhile.
         """
         if probes >= SUSPECT_PROBES and largest > HELLO_BYTES:
-            self.narrow(now_ns)
+            self.shrink(now_ns)
         if heard and probes >= SMALL_PROBES and largest > SMALLEST_BYTES:
             self._shrink(SMALLEST, now_ns)
 
-    def narrow(self, now_ns: i64) -> None:
+    def shrink(self, now_ns: i64) -> None:
         """Datagrams are as small as a hello from now on, until larger ones come through."""
         self._forget_losses()
         self._shrink(NARROW, now_ns)
@@ -178,7 +178,7 @@ class PathMtu:
         self._trial = 0
         self._trial_at_ns = now_ns + self._patience_ns
 
-    def trial(self, now_ns: i64) -> i64:
+    def next_probe_size(self, now_ns: i64) -> i64:
         """The size of a datagram that should be tried now, or 0."""
         if now_ns < self._trial_at_ns:
             return 0

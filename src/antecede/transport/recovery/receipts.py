@@ -26,13 +26,13 @@ class AckTracker:
         self._owed = False
         self._largest_at_ns: i64 = 0
 
-    def has(self, number: i64) -> bool:
+    def count_if_duplicate(self, number: i64) -> bool:
         """Whether this datagram has come before; if so, that it came again is counted."""
         if not self.numbers.has(number):
             return False
-        return not self.is_new(number)
+        return not self.register(number)
 
-    def is_new(self, number: i64) -> bool:
+    def register(self, number: i64) -> bool:
         """Whether a datagram that comes has not come before."""
         self.datagrams += 1
         if not self.numbers.has(number):
@@ -42,14 +42,14 @@ class AckTracker:
         self.duplicates += 1
         return False
 
-    def take(self, number: i64, floor: i64, now_ns: i64) -> None:
+    def record(self, number: i64, floor: i64, now_ns: i64) -> None:
         """A new datagram has been read to its end: only then may it be acknowledged."""
         if number > self.numbers.largest:
             self._largest_at_ns = now_ns
         self.numbers.add(number)
         self.numbers.forget(floor)
 
-    def owe(self, at_once: bool, now_ns: i64) -> None:
+    def schedule_ack(self, at_once: bool, now_ns: i64) -> None:
         """The peer waits to hear that its datagram has come."""
         self._owed = True
         if at_once:
@@ -57,7 +57,7 @@ class AckTracker:
         elif self.ack_at_ns > now_ns + ACK_DELAY_NS:
             self.ack_at_ns = now_ns + ACK_DELAY_NS
 
-    def take_owed(self) -> bool:
+    def take_ack(self) -> bool:
         """A datagram is written: whether it should carry an acknowledgement, which it then does."""
         owed = self._owed and self.numbers.largest > 0
         self._owed = False

@@ -30,7 +30,7 @@ class RttEstimator:
         self.smoothed_ns: i64 = FIRST_GUESS_NS
         self.variation_ns: i64 = FIRST_GUESS_NS >> 1
 
-    def measured(self, elapsed_ns: i64, ack_delay_ns: i64) -> None:
+    def on_sample(self, elapsed_ns: i64, ack_delay_ns: i64) -> None:
         """An answer took `elapsed_ns`, of which the peer says it waited `ack_delay_ns`."""
         if elapsed_ns < 1:
             elapsed_ns = 1
@@ -55,14 +55,14 @@ class RttEstimator:
         self.variation_ns = (3 * self.variation_ns + off) >> 2
         self.smoothed_ns = (7 * self.smoothed_ns + adjusted) >> 3
 
-    def probe_ns(self) -> i64:
+    def probe_timeout_ns(self) -> i64:
         """How long without any answer before it is time to probe."""
         variation = 4 * self.variation_ns
         if variation < GRANULARITY_NS:
             variation = GRANULARITY_NS
         return self.smoothed_ns + variation + ACK_DELAY_NS
 
-    def loss_ns(self) -> i64:
+    def loss_delay_ns(self) -> i64:
         """How long after a later datagram's acknowledgement an earlier one is taken for lost."""
         longest = self.latest_ns if self.latest_ns > self.smoothed_ns else self.smoothed_ns
         patience = longest + (longest >> 3)

@@ -23,7 +23,7 @@ from antecede.eventlog.parquet import (
     ArrowArray,
     ArrowTable,
     is_number,
-    load,
+    load_pyarrow,
     plain,
     read_table,
     reading,
@@ -211,7 +211,7 @@ def rows_of_files(files: list[Path], window: Window = WHOLE, most: int = EVENTS_
         table = read_table(files, source, REQUIRED, OPTIONAL)
         check_table(table, f"{source}, row")
         return part_of(*rows_of_table(table), window, most)
-    ds = load("pyarrow.dataset")
+    ds = load_pyarrow("pyarrow.dataset")
     with reading(source):
         dataset = ds.dataset([str(file) for file in files], format="parquet", partitioning=None)
         times = dataset.to_table(columns=["time_ns"])["time_ns"]
@@ -229,7 +229,7 @@ def rows_of_files(files: list[Path], window: Window = WHOLE, most: int = EVENTS_
 
 def column_limits(times: ArrowArray, window: Window, most: int) -> tuple[int, int, int]:
     """The same as `limits` for a column, and when the run began."""
-    pc = load("pyarrow.compute")
+    pc = load_pyarrow("pyarrow.compute")
     if len(times) == 0:
         return 0, 0, 0
     start_ns = pc.min(times).as_py()
@@ -246,7 +246,7 @@ def column_limits(times: ArrowArray, window: Window, most: int) -> tuple[int, in
 
 def rows_in(files: Iterable[Path]) -> int:
     """How many rows Parquet files have."""
-    pq = load("pyarrow.parquet")
+    pq = load_pyarrow("pyarrow.parquet")
     count = 0
     for file in files:
         with reading(file):
@@ -256,7 +256,7 @@ def rows_in(files: Iterable[Path]) -> int:
 
 def rows_of_table(table: ArrowTable) -> tuple[list[Row], list[str]]:
     """The rows of an Arrow table that is a right event log, and its packet kinds."""
-    pa = load("pyarrow")
+    pa = load_pyarrow("pyarrow")
     kinds: list[str] = []
     columns: list[list[int]] = []
     for name in COLUMNS:

@@ -132,7 +132,7 @@ class FactsProcess(FactsNode):
             else:
                 raise LocalError(f"unknown target {target}: it is not one of the processes")
         if self._fence.expelled:
-            remote = self._fence.spared(remote, self._window.next)
+            remote = self._fence.without_expelled(remote, self._window.next)
         entry = self._window.add(remote, len(payload))
         message = Message(self._me, entry.sequence, payload)
         for target in remote:
@@ -150,10 +150,10 @@ class FactsProcess(FactsNode):
         if to_self:
             outbox.deliver(message)
         if self._met:
-            self._greet_met(now_ns, outbox)
+            self._notify_new_peers(now_ns, outbox)
 
     def arrive_into(self, source: i64, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
-        if self._fence.barring and self._fence.bars(source, packet, outbox):
+        if self._fence.barring and self._fence.turn_away(source, packet, outbox):
             return
         peer = self._peer(source)
         if peer is None:
@@ -175,10 +175,10 @@ class FactsProcess(FactsNode):
             self._learn(packet.watermarks, source)
             self._on_ask(peer, packet, now_ns, outbox)
         else:
-            self._on_news(peer, packet, now_ns, outbox)
+            self._on_expulsion_packet(peer, packet, now_ns, outbox)
         self._pass(now_ns, outbox)
         if self._met:
-            self._greet_met(now_ns, outbox)
+            self._notify_new_peers(now_ns, outbox)
 
     def _check(self, peer: Peer, packet: Packet) -> None:
         """`RemoteError` unless `peer` may send this message or permit now."""
@@ -193,7 +193,7 @@ class FactsProcess(FactsNode):
             raise RemoteError(f"a notice of {source} with a {packet.kind}")
 
     def expire_into(self, now_ns: i64, outbox: Outbox) -> None:
-        for alarm in self._alarms.ringing(now_ns):
+        for alarm in self._alarms.expired(now_ns):
             peer = self._peers[alarm.owner]
             due_since_ns = now_ns - (self._alarms.patience_ns << peer.doublings)
             if peer.awaits_acks() and peer.acks_since_ns <= due_since_ns:
@@ -206,7 +206,7 @@ class FactsProcess(FactsNode):
             if peer.unnoted is not None and peer.notices_since_ns <= due_since_ns:
                 peer.notices_since_ns = now_ns
                 peer.transmit_notice(outbox)
-            self._alarms.again(peer, now_ns)
+            self._alarms.restart_with_backoff(peer, now_ns)
             peer.watch(self._misses_permit(peer))
         if self._stalls.expire(self._peers, now_ns):
             self._suspect()

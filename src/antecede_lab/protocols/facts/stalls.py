@@ -52,7 +52,7 @@ class Stalls:
     def expire(self, peers: dict[int, Peer], now_ns: i64) -> bool:
         """Hint at those whose time has come; whether there are any."""
         hinted = False
-        for alarm in self._alarms.ringing(now_ns):
+        for alarm in self._alarms.expired(now_ns):
             peer = peers[alarm.owner]
             self.stop(peer)
             if peer.awaits_acks() and peer.id not in self.hints:

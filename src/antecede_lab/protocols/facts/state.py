@@ -244,10 +244,10 @@ class FactsNode(ExpulsionProcess):
     def frontier(self, target: int) -> int:
         return self._owed.queue_of(target).permitted if target in self._peers else 0
 
-    def oldest(self) -> i64:
+    def oldest_unacked(self) -> i64:
         return self._window.plain.first
 
-    def owes(self, target: int) -> int:
+    def unacked_by(self, target: int) -> int:
         peer = self._peers.get(target)
         return 0 if peer is None else len(peer.copies)
 
@@ -257,7 +257,7 @@ class FactsNode(ExpulsionProcess):
             return 0
         return int(peer.copies.at(peer.copies.first).sequence)
 
-    def expected(self, source: int) -> tuple[int, int]:
+    def receive_position(self, source: int) -> tuple[int, int]:
         peer = self._peers.get(source)
         if peer is None:
             return 0, 0
@@ -283,7 +283,7 @@ class FactsNode(ExpulsionProcess):
 
     def _add_peer(self, process: i64) -> Peer:
         peer = self._peers[process] = Peer(process)
-        self._meet(peer)
+        self._on_new_peer(peer)
         return peer
 
     def _misses_permit(self, peer: Peer) -> bool:
@@ -295,14 +295,14 @@ class FactsNode(ExpulsionProcess):
             raise LocalError(f"process {process} is known already")
         self._add_peer(process)
 
-    def meet_into(self, process: int, now_ns: i64, outbox: Outbox) -> None:
+    def on_met_into(self, process: int, now_ns: i64, outbox: Outbox) -> None:
         if self._peer(process) is None:
             raise LocalError(f"process {process} is not one of the others")
-        self._greet_met(now_ns, outbox)
+        self._notify_new_peers(now_ns, outbox)
 
     # Who is gone.
 
-    def forget_into(self, target: int, now_ns: i64, outbox: Outbox) -> list[int]:
+    def abandon_into(self, target: int, now_ns: i64, outbox: Outbox) -> list[int]:
         peer = self._peer(target)
         if peer is None:
             raise LocalError(f"process {target} is not one of the others")
@@ -345,10 +345,10 @@ class FactsNode(ExpulsionProcess):
 
     # Expulsion.
 
-    def _everybody(self) -> list[Peer]:
+    def _all_peers(self) -> list[Peer]:
         return list(self._peers.values())
 
-    def _leave_behind(self, processes: list[int], now_ns: i64, outbox: Outbox) -> None:
+    def _drop_expelled(self, processes: list[int], now_ns: i64, outbox: Outbox) -> None:
         for process in processes:
             self._write_off(process)
         self._go_on_without(processes, now_ns, outbox)
@@ -359,7 +359,7 @@ class FactsNode(ExpulsionProcess):
     def _take_inner(self, source: i64, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
         self.arrive_into(source, packet, now_ns, outbox)
 
-    def _watch(self, process: i64) -> None:
+    def _rearm(self, process: i64) -> None:
         peer = self._peers[process]
         peer.watch(self._misses_permit(peer))
 
@@ -377,12 +377,12 @@ class FactsNode(ExpulsionProcess):
             peer.unclean = 0
             peer.unnoted = None
             unconfirmed = self._abandon(peer)
-        self._fence.wrote_off(process, delivered, unconfirmed)
+        self._fence.report_expelled(process, delivered, unconfirmed)
         self._truths.expel(process)
 
     # For the model checker.
 
-    def _taking_part(self) -> tuple[int, Collection[int]]:
+    def _constructor_arguments(self) -> tuple[int, Collection[int]]:
         return int(self._me), self._known
 
     def fingerprint(self) -> bytes:

@@ -9,7 +9,7 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from antecede.core.records import split
+from antecede.core.records import split_records
 from antecede.durability.node_state import DurableNodeState
 from antecede.endpoint.endpoint import Endpoint
 
@@ -54,8 +54,8 @@ class MemoryJournal:
         if self._fails_at and self.writes >= self._fails_at[-1]:
             self._fails_at.pop()
             return False
-        records = split(body)
+        records = split_records(body)
         assert records is not None, "they were written a moment ago"
         self._records += records
-        endpoint.inbox.settle(endpoint.inbox.unsettled())
+        endpoint.inbox.release_committed(endpoint.inbox.uncommitted())
         return True

@@ -311,7 +311,7 @@ class NodeSimulation:
         for report in back.endpoint.survival.untold():
             self._note(back, report)
         if numbers:
-            journal.kept.told(numbers)
+            journal.kept.on_losses_reported(numbers)
 
     def _touch(self, host: NodeHost) -> None:
         if not host.touched:
@@ -569,7 +569,7 @@ class NodeSimulation:
         if host.journal is not None:
             fresh = host.journal.kept.untold.take_fresh()
             if fresh:
-                host.journal.kept.told(fresh)
+                host.journal.kept.on_losses_reported(fresh)
         if endpoint.fenced is not None:
             self._leave(host)
 

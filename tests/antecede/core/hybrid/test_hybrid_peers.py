@@ -80,27 +80,37 @@ def test_a_run_is_as_good_as_one_after_the_other(
 
 def test_a_process_knows_what_each_of_the_others_owes_it() -> None:
     alice = process(ALICE)
-    assert (alice.owes(BOB), alice.owes(99), alice.oldest(), alice.buffered()) == (0, 0, 1, 0)
+    assert (
+        alice.unacked_by(BOB),
+        alice.unacked_by(99),
+        alice.oldest_unacked(),
+        alice.buffered(),
+    ) == (0, 0, 1, 0)
     alice.submit([BOB, CAROL], b"", 0)
     alice.submit([BOB], b"", 0)
-    assert (alice.owes(BOB), alice.owes(CAROL), alice.oldest()) == (2, 1, 1)
+    assert (alice.unacked_by(BOB), alice.unacked_by(CAROL), alice.oldest_unacked()) == (2, 1, 1)
     alice.arrive(BOB, Ack(2), 0)
-    assert (alice.owes(BOB), alice.owes(CAROL), alice.oldest(), alice.buffered()) == (0, 1, 1, 1)
+    assert (
+        alice.unacked_by(BOB),
+        alice.unacked_by(CAROL),
+        alice.oldest_unacked(),
+        alice.buffered(),
+    ) == (0, 1, 1, 1)
     alice.arrive(CAROL, Ack(1), 0)
-    assert (alice.owes(CAROL), alice.oldest(), alice.buffered()) == (0, 3, 0)
+    assert (alice.unacked_by(CAROL), alice.oldest_unacked(), alice.buffered()) == (0, 3, 0)
     alice.submit([ALICE], b"", 0)
-    assert alice.oldest() == 4
+    assert alice.oldest_unacked() == 4
 
 
 def test_a_process_knows_what_it_has_from_each_of_the_others() -> None:
     bob = process(BOB)
-    assert (bob.expected(ALICE), bob.expected(99)) == ((0, 0), (0, 0))
+    assert (bob.receive_position(ALICE), bob.receive_position(99)) == ((0, 0), (0, 0))
     bob.arrive(ALICE, own(1, 0, flagged=False), 0)
     bob.arrive(ALICE, own(4, 3, flagged=False), 0)
     bob.arrive(ALICE, own(5, 4, flagged=False), 0)
-    assert bob.expected(ALICE) == (1, 2)
+    assert bob.receive_position(ALICE) == (1, 2)
     bob.arrive(ALICE, own(3, 1, flagged=False), 0)
-    assert bob.expected(ALICE) == (5, 0)
+    assert bob.receive_position(ALICE) == (5, 0)
 
 
 # Peers that are gone.
@@ -108,7 +118,7 @@ def test_a_process_knows_what_it_has_from_each_of_the_others() -> None:
 
 def forgotten(alice: HybridProcess, target: int) -> tuple[list[int], list[Effect]]:
     outbox = EffectList()
-    return alice.forget_into(target, 0, outbox), outbox.effects
+    return alice.abandon_into(target, 0, outbox), outbox.effects
 
 
 def transmits(effects: list[Effect]) -> list[Transmit]:
@@ -123,7 +133,7 @@ def test_what_a_peer_that_is_gone_has_not_delivered_is_named_once() -> None:
 
     assert forgotten(alice, BOB) == ([3, 4], [Transmit(CAROL, Permit(3))])
     assert forgotten(alice, BOB) == ([], [])
-    assert (alice.owes(BOB), alice.owes(CAROL), alice.buffered()) == (0, 2, 2)
+    assert (alice.unacked_by(BOB), alice.unacked_by(CAROL), alice.buffered()) == (0, 2, 2)
     assert next_ring(alice)[1] == [
         Transmit(CAROL, own(2, 0, flagged=False)),
         Transmit(CAROL, own(3, 2, flagged=False)),
@@ -197,7 +207,7 @@ def test_whoever_goes_the_rest_is_settled_when_it_is_acknowledged(
     forgotten(alice, BOB)
     for target in (CAROL, DAVE):
         alice.arrive(target, Ack(max([0, *owed_to(target, steps)])), 0)
-    assert (alice.buffered(), alice.oldest()) == (0, len(steps) + 1)
+    assert (alice.buffered(), alice.oldest_unacked()) == (0, len(steps) + 1)
     assert next_ring(alice) == (-1, [])
 
 

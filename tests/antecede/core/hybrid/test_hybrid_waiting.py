@@ -109,7 +109,7 @@ class Model:
         elif len(peers) > 3:
             peers.remove(peer)
             outbox = EffectList()
-            self.me.forget_into(peer, 0, outbox)
+            self.me.abandon_into(peer, 0, outbox)
             self.unsent = {key: p for key, p in self.unsent.items() if key[1] != peer}
             self.left(outbox.effects)
 

@@ -229,7 +229,7 @@ def test_a_node_that_is_abandoned_leaves_the_broker() -> None:
         transport = node._transport
         assert isinstance(transport, NatsCarrier)
         node.abandon()
-        await transport.gone()
+        await transport.wait_closed()
         return bool(transport._client.is_closed)
 
     with Broker() as broker:

@@ -48,7 +48,7 @@ def exhausted(guard: NoiseCrypto, now_ns: int) -> list[bytes]:
 
 
 def hello_of_ann(ann: NoiseCrypto, now_ns: int) -> bytes:
-    (hello,) = ann.hellos(BOB, bytes(ann.greeting_size()), now_ns)
+    (hello,) = ann.encrypt_hellos(BOB, bytes(ann.greeting_size()), now_ns)
     return hello
 
 
@@ -114,12 +114,12 @@ def test_who_brings_the_cookie_is_answered_and_only_from_its_own_address() -> No
     hello = hello_of_ann(ann, now_ns)
     cookie = bob.challenge(hello, VICTIM, now_ns)
     assert (cookie[0], len(cookie)) == (KEYED_COOKIE, COOKIE_SIZE)
-    assert ann.heed(cookie, now_ns) == BOB
+    assert ann.on_cookie(cookie, now_ns) == BOB
     again = hello_of_ann(ann, now_ns)
     assert again[:-PROOF_BYTES] == hello[:-PROOF_BYTES]
     assert bob.challenge(again, ("203.0.113.1", 9000), now_ns)[0] == KEYED_COOKIE
     assert bob.challenge(again, VICTIM, now_ns) == b""
-    assert bob.open(again) is not None
+    assert bob.decrypt(again) is not None
 
 
 def test_a_cookie_makes_a_node_say_hello_again_once() -> None:
@@ -127,7 +127,7 @@ def test_a_cookie_makes_a_node_say_hello_again_once() -> None:
     ann, bob = both()
     exhausted(bob, SECOND)
     cookie = bob.challenge(hello_of_ann(ann, SECOND), VICTIM, SECOND)
-    assert [ann.heed(cookie, SECOND) for _ in range(5)] == [BOB, "", "", "", ""]
+    assert [ann.on_cookie(cookie, SECOND) for _ in range(5)] == [BOB, "", "", "", ""]
 
 
 def test_a_cookie_that_nobody_asked_for_or_that_was_changed_is_refused() -> None:
@@ -138,10 +138,10 @@ def test_a_cookie_that_nobody_asked_for_or_that_was_changed_is_refused() -> None
         changed = bytearray(cookie)
         changed[at] ^= 1
         with pytest.raises(RemoteError):
-            ann.heed(bytes(changed), SECOND)
+            ann.on_cookie(bytes(changed), SECOND)
     for size in range(2, len(cookie)):
         with pytest.raises(RemoteError):
-            ann.heed(cookie[:size], SECOND)
+            ann.on_cookie(cookie[:size], SECOND)
     assert hello_of_ann(ann, SECOND)[-PROOF_BYTES:] == bytes(PROOF_BYTES)
 
 
@@ -157,13 +157,13 @@ def test_cookies_grow_old() -> None:
 def test_a_host_that_is_really_there_gets_only_its_share() -> None:
     cookies = CookieIssuer(lambda size: bytes(size))
     ports = [("192.0.2.7", port) for port in range(2 * HOST_PER_SECOND)]
-    assert [cookies.may_open(at, SECOND) for at in ports].count(True) == HOST_PER_SECOND
+    assert [cookies.try_admit_proven(at, SECOND) for at in ports].count(True) == HOST_PER_SECOND
     secret = bytes(32)
     own = cookie_of(secret, "192.0.2.7")[0]
     other = next(h for h in map(str, range(999)) if cookie_of(secret, h)[0] != own)
-    assert cookies.may_open((other, 1), SECOND)
+    assert cookies.try_admit_proven((other, 1), SECOND)
     others = [(str(host), 1) for host in range(5 * PROVEN_PER_SECOND)]
-    opened = [cookies.may_open(at, SECOND) for at in others].count(True)
+    opened = [cookies.try_admit_proven(at, SECOND) for at in others].count(True)
     assert opened == PROVEN_PER_SECOND - HOST_PER_SECOND - 1
 
 

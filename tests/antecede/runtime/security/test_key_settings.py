@@ -11,7 +11,7 @@ import antecede
 from antecede.errors import BadConfiguration, KeyNeeded, LocalError
 from antecede.runtime.config.peers import Peer
 from antecede.runtime.config.settings import Settings, gather_settings
-from antecede.runtime.key_settings import guard_of, ring_of
+from antecede.runtime.key_settings import make_handshake_crypto, make_key_ring
 from antecede.runtime.security.keys import (
     ClusterRing,
     PeerRing,
@@ -48,7 +48,7 @@ def test_code_files_and_lists_say_the_same(tmp_path: Path) -> None:
     from_lists = gathered(key=str(own), peers=["bob=127.0.0.1:9"], peer_keys=[f"bob={bob}"])
     assert from_code == from_file
     for settings in (from_code, from_file, from_lists):
-        ring = ring_of(settings)
+        ring = make_key_ring(settings)
         assert isinstance(ring, PeerRing)
         assert ring.secret == ALICE
         assert ring.keys_of("bob") == (bob.raw,)
@@ -68,7 +68,7 @@ def test_first_use_is_said_in_place_of_a_key() -> None:
     settings = gathered(key=ALICE, peers=["bob"], peer_keys=["bob=first-use"])
     assert [str(key) for key in settings.keys_of("bob")] == ["first-use"]
     for said in (settings, gathered(key=ALICE, peers={"bob": Peer(keys="first-use")})):
-        ring = ring_of(said)
+        ring = make_key_ring(said)
         assert isinstance(ring, PeerRing)
         assert ring.keys_of("bob") == ()
         assert ring.is_key_of("bob", BOB.public.raw)
@@ -76,7 +76,7 @@ def test_first_use_is_said_in_place_of_a_key() -> None:
 
 
 def test_a_cluster_key_is_any_secret_key(tmp_path: Path) -> None:
-    ring = ring_of(gathered(cluster_key=key_file(tmp_path, CAROL), peers=["bob"]))
+    ring = make_key_ring(gathered(cluster_key=key_file(tmp_path, CAROL), peers=["bob"]))
     assert isinstance(ring, ClusterRing)
     assert ring.keys_of("bob") != ring.keys_of("carol")
     assert ring.keys_of("alice") == ()
@@ -118,7 +118,7 @@ def test_a_pasted_secret_is_recognised_and_not_repeated() -> None:
 )
 def test_no_two_nodes_have_the_same_key(keys: dict[str, object], complaint: str) -> None:
     with pytest.raises(BadConfiguration, match=complaint):
-        ring_of(gathered(key=ALICE, peers=list(keys), peer_keys=keys))
+        make_key_ring(gathered(key=ALICE, peers=list(keys), peer_keys=keys))
 
 
 def test_secrets_do_not_show() -> None:
@@ -132,7 +132,7 @@ def test_without_the_package_one_sentence_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "cryptography", None)
     with pytest.raises(LocalError, match=r"pip install '\.\[secure\]'"):
-        guard_of(gathered(key=ALICE))
+        make_handshake_crypto(gathered(key=ALICE))
 
 
 @pytest.mark.parametrize("bind", ["0.0.0.0:0", "[::]:0"])

@@ -118,10 +118,10 @@ def test_published_vectors_are_reproduced(
         hash_name=hash_name,
         fresh=lambda _: bytes.fromhex(RESPONDER_EPHEMERAL),
     )
-    assert alice.first(FIRST_PAYLOAD).hex() == first
-    assert bob.take(bytes.fromhex(first)) == FIRST_PAYLOAD
-    assert bob.second(SECOND_PAYLOAD).hex() == second
-    assert alice.finish(bytes.fromhex(second)) == SECOND_PAYLOAD
+    assert alice.write_first(FIRST_PAYLOAD).hex() == first
+    assert bob.read_first(bytes.fromhex(first)) == FIRST_PAYLOAD
+    assert bob.write_second(SECOND_PAYLOAD).hex() == second
+    assert alice.read_second(bytes.fromhex(second)) == SECOND_PAYLOAD
     assert alice.digest.hex() == bob.digest.hex() == digest
     assert Cipher(cipher, alice.keys()[0]).seal(0, b"", THIRD_PAYLOAD).hex() == third
 
@@ -145,34 +145,34 @@ def test_it_agrees_with_an_implementation_of_somebody_else(
     if ours_begins:
         theirs.set_as_responder()
         theirs.start_handshake()
-        assert theirs.read_message(alice.first(b"hello")) == b"hello"
-        assert alice.finish(bytes(theirs.write_message(b"welcome"))) == b"welcome"
+        assert theirs.read_message(alice.write_first(b"hello")) == b"hello"
+        assert alice.read_second(bytes(theirs.write_message(b"welcome"))) == b"welcome"
         sending, _ = alice.keys()
     else:
         theirs.set_keypair_from_public_bytes(noise.Keypair.REMOTE_STATIC, public_of(BOB))
         theirs.set_as_initiator()
         theirs.start_handshake()
-        assert bob.take(bytes(theirs.write_message(b"hello"))) == b"hello"
+        assert bob.read_first(bytes(theirs.write_message(b"hello"))) == b"hello"
         assert bob.initiator == public_of(ALICE)
-        assert theirs.read_message(bob.second(b"welcome")) == b"welcome"
+        assert theirs.read_message(bob.write_second(b"welcome")) == b"welcome"
         _, sending = bob.keys()
     assert theirs.decrypt(Cipher(cipher, sending).seal(0, b"", b"payload")) == b"payload"
 
 
 def test_the_handshake_takes_96_and_48_bytes() -> None:
     alice, bob = pair()
-    first = alice.first()
-    bob.take(first)
+    first = alice.write_first()
+    bob.read_first(first)
     assert (len(first), FIRST_BYTES) == (96, 96)
-    assert (len(bob.second()), SECOND_BYTES) == (48, 48)
+    assert (len(bob.write_second()), SECOND_BYTES) == (48, 48)
 
 
 def test_both_sides_have_the_same_keys_and_no_two_handshakes_do() -> None:
     seen = set()
     for _ in range(5):
         alice, bob = pair()
-        bob.take(alice.first())
-        alice.finish(bob.second())
+        bob.read_first(alice.write_first())
+        alice.read_second(bob.write_second())
         assert alice.keys() == bob.keys()
         seen.add(alice.keys())
     assert len(seen) == 5
@@ -180,34 +180,34 @@ def test_both_sides_have_the_same_keys_and_no_two_handshakes_do() -> None:
 
 def test_every_changed_bit_of_a_message_is_noticed() -> None:
     alice, bob = pair()
-    first = alice.first(b"hello")
+    first = alice.write_first(b"hello")
     for index in range(0, len(first) * 8, 5):
         changed = bytearray(first)
         changed[index // 8] ^= 1 << index % 8
         with pytest.raises(AuthenticationFailed):
-            Responder(PrivateKey(BOB)).take(bytes(changed))
-    bob.take(first)
-    second = bytearray(bob.second(b"welcome"))
+            Responder(PrivateKey(BOB)).read_first(bytes(changed))
+    bob.read_first(first)
+    second = bytearray(bob.write_second(b"welcome"))
     second[-1] ^= 1
     with pytest.raises(AuthenticationFailed):
-        alice.finish(bytes(second))
+        alice.read_second(bytes(second))
 
 
 def test_a_forged_answer_does_not_keep_the_true_one_out() -> None:
     alice, bob = pair()
-    bob.take(alice.first())
-    true = bob.second(b"welcome")
+    bob.read_first(alice.write_first())
+    true = bob.write_second(b"welcome")
     for forged in (bytes(48), bytes(range(60)), true[:-1], true + b"x"):
         with pytest.raises(AuthenticationFailed):
-            alice.finish(forged)
-    assert alice.finish(true) == b"welcome"
+            alice.read_second(forged)
+    assert alice.read_second(true) == b"welcome"
     assert alice.keys() == bob.keys()
 
 
 @pytest.mark.parametrize("length", [0, 1, 31, 95])
 def test_a_short_first_message_is_refused(length: int) -> None:
     with pytest.raises(AuthenticationFailed):
-        Responder(PrivateKey(BOB)).take(bytes(length))
+        Responder(PrivateKey(BOB)).read_first(bytes(length))
 
 
 def test_who_begins_must_name_whom_it_asks() -> None:
@@ -220,53 +220,53 @@ def test_who_begins_must_name_whom_it_asks() -> None:
 
 def test_a_point_of_small_order_is_refused() -> None:
     with pytest.raises(AuthenticationFailed):
-        Responder(PrivateKey(BOB)).take(bytes(32) + bytes(64))
+        Responder(PrivateKey(BOB)).read_first(bytes(32) + bytes(64))
 
 
 def test_somebody_else_s_secret_cannot_answer() -> None:
     alice = Initiator(PrivateKey(ALICE), public_of(BOB))
     mallory = Responder(PrivateKey(bytes(range(50, 82))))
     with pytest.raises(AuthenticationFailed):
-        mallory.take(alice.first())
+        mallory.read_first(alice.write_first())
 
 
 def test_who_has_no_shared_key_cannot_read_the_first_message() -> None:
-    first = Initiator(PrivateKey(ALICE), public_of(BOB), psk=PSK).first()
+    first = Initiator(PrivateKey(ALICE), public_of(BOB), psk=PSK).write_first()
     with pytest.raises(AuthenticationFailed):
-        Responder(PrivateKey(BOB)).take(first)
+        Responder(PrivateKey(BOB)).read_first(first)
 
 
 def test_who_has_another_shared_key_cannot_finish() -> None:
     alice = Initiator(PrivateKey(ALICE), public_of(BOB), psk=PSK)
     bob = Responder(PrivateKey(BOB), psk=PSK[::-1])
-    bob.take(alice.first())
-    second = bob.second()
+    bob.read_first(alice.write_first())
+    second = bob.write_second()
     with pytest.raises(AuthenticationFailed):
-        alice.finish(second)
+        alice.read_second(second)
 
 
 def test_another_prologue_is_another_handshake() -> None:
     alice = Initiator(PrivateKey(ALICE), public_of(BOB), prologue=b"to bob")
     with pytest.raises(AuthenticationFailed):
-        Responder(PrivateKey(BOB), prologue=b"to carol").take(alice.first())
+        Responder(PrivateKey(BOB), prologue=b"to carol").read_first(alice.write_first())
 
 
 def test_a_replayed_first_message_never_gives_the_same_keys() -> None:
     alice = Initiator(PrivateKey(ALICE), public_of(BOB))
-    first = alice.first()
+    first = alice.write_first()
     keys = []
     for _ in range(2):
         bob = Responder(PrivateKey(BOB))
-        bob.take(first)
-        bob.second()
+        bob.read_first(first)
+        bob.write_second()
         keys.append(bob.keys())
     assert keys[0] != keys[1]
 
 
 def test_the_next_key_is_another_one_and_the_same_on_both_sides() -> None:
     alice, bob = pair()
-    bob.take(alice.first())
-    alice.finish(bob.second())
+    bob.read_first(alice.write_first())
+    alice.read_second(bob.write_second())
     old = Cipher("AESGCM", alice.keys()[0])
     following = Cipher("AESGCM", old.next_key())
     again = Cipher("AESGCM", Cipher("AESGCM", bob.keys()[0]).next_key())

@@ -15,7 +15,7 @@ from antecede.transport.seals import (
     ReceivingKey,
     SendingKey,
     SessionKeys,
-    mark_of,
+    key_id_of,
 )
 
 KEY = bytes(range(32))
@@ -48,8 +48,8 @@ def test_a_changed_header_number_body_or_mark_is_noticed() -> None:
         (mark, 7, b"header", changed),
         (mark, 7, b"header", sealed[:-1]),
         (mark, 7, b"header", b""),
-        (mark_of(1), 7, b"header", sealed),
-        (mark_of(5), 7, b"header", sealed),
+        (key_id_of(1), 7, b"header", sealed),
+        (key_id_of(5), 7, b"header", sealed),
         (0, 7, b"header", sealed),
     ):
         with pytest.raises(RemoteError):
@@ -96,7 +96,7 @@ def test_keys_follow_each_other_by_count() -> None:
         mark = sending.mark(0)
         marks.append(mark)
         assert receiving.open(mark, number, b"", sending.seal(number, b"", b"x")) == b"x"
-    assert marks == [mark_of(epoch) for epoch in (0, 0, 0, 1, 1, 1, 2)]
+    assert marks == [key_id_of(epoch) for epoch in (0, 0, 0, 1, 1, 1, 2)]
 
 
 @pytest.mark.parametrize("again", [7, 6, 1, 0, -1])
@@ -118,13 +118,13 @@ def test_whole_datagrams_are_sealed_and_opened(cipher: CipherName, size: int) ->
 
     there, back = bytes(32), bytes([1] * 32)
     ann, bob = SessionKeys(make, there, back, b"bob", 0), SessionKeys(make, back, there, b"ann", 0)
-    header, body = bytes([0xA0, ann.mark(0)]) + bytes(9), b"secret" * (size // 6)
+    header, body = bytes([0xA0, ann.key_id(0)]) + bytes(9), b"secret" * (size // 6)
     data = header + body
-    sealed = ann.sealed(header, body, 1)
+    sealed = ann.encrypt(header, body, 1)
     assert (sealed[:11], len(sealed)) == (data[:11], len(data) + SEAL_BYTES)
-    assert bob.opened(sealed, 11, 1) == data[11:]
+    assert bob.decrypt(sealed, 11, 1) == data[11:]
     for at in {1, 5, 11 % len(sealed), len(sealed) - 1}:
         changed = bytearray(sealed)
         changed[at] ^= 1
         with pytest.raises(RemoteError):
-            bob.opened(bytes(changed), 11, 1)
+            bob.decrypt(bytes(changed), 11, 1)

@@ -45,7 +45,7 @@ def payloads(endpoint: Endpoint) -> list[bytes]:
 def reload_bob(post: Post, bob: Endpoint, guard_keys: dict[str, list[PublicKey]]) -> None:
     guard = bob._guard
     guard.use(ring_with(BOB, guard_keys))  # type: ignore[union-attr] # it is a NoiseCrypto
-    bob.follow_keys(post.now_ns)
+    bob.expel_revoked_keys(post.now_ns)
 
 
 def test_a_session_under_a_key_that_is_withdrawn_is_over_at_once() -> None:

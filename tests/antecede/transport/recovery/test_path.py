@@ -35,7 +35,7 @@ def leave(path: Path, now_ns: int, *, eliciting: bool = True, size: int = SIZE) 
     sent = SentDatagram(path.next_number(), now_ns)
     sent.size = size
     sent.eliciting = eliciting
-    path.departed(sent, now_ns)
+    path.on_sent(sent, now_ns)
     return int(sent.number)
 
 
@@ -44,7 +44,7 @@ def settled_path(trip_ns: int = TRIP_NS) -> Path:
     path = Path(SIZE, 1 << 30)
     for turn in range(60):
         number = leave(path, turn * SECOND)
-        path.acknowledged(ack((1, number)), 0, turn * SECOND + trip_ns)
+        path.on_ack(ack((1, number)), 0, turn * SECOND + trip_ns)
     assert path.round_trip.smoothed_ns == trip_ns
     return path
 
@@ -73,7 +73,7 @@ def test_probes_without_an_answer_come_at_growing_intervals_up_to_a_limit() -> N
     path = settled_path()
     now_ns = 100 * SECOND
     leave(path, now_ns)
-    patience = int(path.round_trip.probe_ns())
+    patience = int(path.round_trip.probe_timeout_ns())
 
     times = rings(path, 12)
     intervals = [after - before for before, after in zip([now_ns, *times], times, strict=False)]
@@ -105,9 +105,9 @@ def test_an_answer_ends_the_back_off() -> None:
     now_ns = rings(path, 4)[-1]
     assert path.probes == 4
 
-    path.acknowledged(ack((1, second - 1)), 0, now_ns)
+    path.on_ack(ack((1, second - 1)), 0, now_ns)
     assert path.probes == 0
-    assert rings(path, 1) == [now_ns + int(path.round_trip.probe_ns())]
+    assert rings(path, 1) == [now_ns + int(path.round_trip.probe_timeout_ns())]
 
 
 def test_a_few_probes_in_vain_make_the_window_collapse_once() -> None:
@@ -128,11 +128,11 @@ def test_what_is_taken_for_lost_by_time_is_found_when_the_timer_rings() -> None:
     start_ns = 100 * SECOND
     first = leave(path, start_ns)
     second = leave(path, start_ns + MS)
-    path.acknowledged(ack((second, second), (1, first - 1)), 0, start_ns + TRIP_NS + MS)
+    path.on_ack(ack((second, second), (1, first - 1)), 0, start_ns + TRIP_NS + MS)
     assert path.lost == []
 
     wake_ns = int(path.wake_ns())
-    assert wake_ns == start_ns + path.round_trip.loss_ns()
+    assert wake_ns == start_ns + path.round_trip.loss_delay_ns()
     path.expire(wake_ns - 1)
     assert path.lost == []
     path.expire(wake_ns)
@@ -146,7 +146,7 @@ def test_many_losses_at_once_shrink_the_window_once() -> None:
     path = settled_path()
     start_ns = 100 * SECOND
     numbers = [leave(path, start_ns + index) for index in range(8)]
-    path.acknowledged(ack((numbers[-1], numbers[-1])), 0, start_ns + TRIP_NS)
+    path.on_ack(ack((numbers[-1], numbers[-1])), 0, start_ns + TRIP_NS)
     assert [sent.number for sent in path.lost] == numbers[:5]
     assert path.congestion.losses == 1
     before = (INITIAL_DATAGRAMS + 1) * SIZE
@@ -157,9 +157,9 @@ def test_a_loss_that_was_none_gives_the_window_back() -> None:
     path = settled_path()
     start_ns = 100 * SECOND
     numbers = [leave(path, start_ns + index) for index in range(6)]
-    path.acknowledged(ack((numbers[-1], numbers[-1])), 0, start_ns + TRIP_NS)
+    path.on_ack(ack((numbers[-1], numbers[-1])), 0, start_ns + TRIP_NS)
     assert path.congestion.window < INITIAL_DATAGRAMS * SIZE
-    path.acknowledged(ack((numbers[0], numbers[-1])), 0, start_ns + TRIP_NS + 1)
+    path.on_ack(ack((numbers[0], numbers[-1])), 0, start_ns + TRIP_NS + 1)
     assert path.congestion.window == (INITIAL_DATAGRAMS + 1) * SIZE
     assert path.lost == []
 
@@ -169,7 +169,7 @@ def test_an_acknowledgement_of_what_was_never_sent_changes_nothing() -> None:
     number = leave(path, 100 * SECOND)
     before = (path.flight.size, path.round_trip.samples, path.wake_ns())
     with pytest.raises(RemoteError, match="never sent"):
-        path.acknowledged(ack((1, number + 1)), 0, 100 * SECOND + 1)
+        path.on_ack(ack((1, number + 1)), 0, 100 * SECOND + 1)
     assert (path.flight.size, path.round_trip.samples, path.wake_ns()) == before
     assert path.lost == []
 
@@ -179,19 +179,19 @@ def test_an_old_acknowledgement_measures_nothing_and_postpones_no_probe() -> Non
     leave(path, 100 * SECOND)
     wake_ns = path.wake_ns()
     samples = path.round_trip.samples
-    path.acknowledged(ack((1, 10)), 0, 100 * SECOND + 5 * MS)
+    path.on_ack(ack((1, 10)), 0, 100 * SECOND + 5 * MS)
     assert (path.round_trip.samples, path.wake_ns()) == (samples, wake_ns)
 
 
 def test_the_window_grows_only_while_it_is_in_use() -> None:
     path = Path(SIZE, 1 << 30)
     number = leave(path, 0)
-    path.acknowledged(ack((1, number)), 0, MS)
+    path.on_ack(ack((1, number)), 0, MS)
     assert path.congestion.window == INITIAL_DATAGRAMS * SIZE
 
     for _ in range(5):
         number = leave(path, MS)
-    path.acknowledged(ack((1, number)), 0, 2 * MS)
+    path.on_ack(ack((1, number)), 0, 2 * MS)
     assert path.congestion.window == (INITIAL_DATAGRAMS + 5) * SIZE
 
 
@@ -199,9 +199,9 @@ def test_no_more_leaves_than_the_window_lets() -> None:
     path = settled_path(MS)
     now_ns = 100 * SECOND
     for used in range(INITIAL_DATAGRAMS):
-        assert path.room(now_ns) == (INITIAL_DATAGRAMS - used) * SIZE
+        assert path.sendable_bytes(now_ns) == (INITIAL_DATAGRAMS - used) * SIZE
         leave(path, now_ns)
-    assert path.room(now_ns) == 0
+    assert path.sendable_bytes(now_ns) == 0
     assert path.paced_until_ns(now_ns) == NEVER_NS, "it is not the pace that holds it back"
 
 
@@ -210,14 +210,14 @@ def test_a_large_window_is_spent_at_a_pace() -> None:
     path.congestion.window = 100 * SIZE
     now_ns = 100 * SECOND
     left = 0
-    while path.room(now_ns) >= SIZE:
+    while path.sendable_bytes(now_ns) >= SIZE:
         leave(path, now_ns)
         left += 1
     assert left < 20
 
     until_ns = int(path.paced_until_ns(now_ns))
     assert now_ns < until_ns < now_ns + 50 * MS
-    assert path.room(until_ns) >= SIZE - 1
+    assert path.sendable_bytes(until_ns) >= SIZE - 1
 
 
 def test_the_oldest_number_is_the_first_that_is_not_settled() -> None:
@@ -226,7 +226,7 @@ def test_the_oldest_number_is_the_first_that_is_not_settled() -> None:
     leave(path, 100 * SECOND)
     third = leave(path, 100 * SECOND)
     assert path.oldest_number() == first
-    path.acknowledged(ack((third, third), (first, first)), 0, 100 * SECOND + TRIP_NS)
+    path.on_ack(ack((third, third), (first, first)), 0, 100 * SECOND + TRIP_NS)
     assert path.oldest_number() == first + 1
-    path.acknowledged(ack((first, third)), 0, 100 * SECOND + TRIP_NS)
+    path.on_ack(ack((first, third)), 0, 100 * SECOND + TRIP_NS)
     assert path.oldest_number() == path.next_number() == third + 1

@@ -11,38 +11,38 @@ MS = 1_000_000
 
 def test_a_number_comes_once() -> None:
     receipts = AckTracker()
-    assert receipts.is_new(3)
-    receipts.take(3, 0, MS)
-    assert not receipts.is_new(3)
-    assert receipts.is_new(1)
+    assert receipts.register(3)
+    receipts.record(3, 0, MS)
+    assert not receipts.register(3)
+    assert receipts.register(1)
     assert (receipts.datagrams, receipts.duplicates) == (3, 1)
 
 
 def test_what_was_not_read_to_its_end_is_not_acknowledged() -> None:
     receipts = AckTracker()
-    assert receipts.is_new(1)
-    receipts.owe(at_once=True, now_ns=MS)
-    assert not receipts.take_owed()
+    assert receipts.register(1)
+    receipts.schedule_ack(at_once=True, now_ns=MS)
+    assert not receipts.take_ack()
 
 
 def test_an_acknowledgement_leaves_at_once_or_soon_and_once() -> None:
     receipts = AckTracker()
-    receipts.take(1, 0, MS)
+    receipts.record(1, 0, MS)
     assert receipts.ack_at_ns == NEVER_NS
-    receipts.owe(at_once=False, now_ns=MS)
+    receipts.schedule_ack(at_once=False, now_ns=MS)
     assert receipts.ack_at_ns == MS + ACK_DELAY_NS
-    receipts.owe(at_once=False, now_ns=3 * MS)
+    receipts.schedule_ack(at_once=False, now_ns=3 * MS)
     assert receipts.ack_at_ns == MS + ACK_DELAY_NS
-    receipts.owe(at_once=True, now_ns=4 * MS)
+    receipts.schedule_ack(at_once=True, now_ns=4 * MS)
     assert receipts.ack_at_ns == 4 * MS
-    assert receipts.take_owed()
-    assert (receipts.ack_at_ns, receipts.take_owed()) == (NEVER_NS, False)
+    assert receipts.take_ack()
+    assert (receipts.ack_at_ns, receipts.take_ack()) == (NEVER_NS, False)
 
 
 def test_it_says_how_long_ago_the_largest_number_came() -> None:
     receipts = AckTracker()
-    receipts.take(5, 0, 2 * MS)
-    receipts.take(4, 0, 3 * MS)
+    receipts.record(5, 0, 2 * MS)
+    receipts.record(4, 0, 3 * MS)
     writer = BytesWriter()
     receipts.write(writer, 2 * MS + 7_000)
     assert writer.getvalue() == bytes([7, 1, 5, 1])

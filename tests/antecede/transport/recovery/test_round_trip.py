@@ -49,7 +49,7 @@ class Rfc9002:
 def test_it_is_smoothed_as_the_rfc_says(samples: list[tuple[int, int]]) -> None:
     trip, rfc = RttEstimator(), Rfc9002()
     for latest, ack_delay in samples:
-        trip.measured(latest, ack_delay)
+        trip.on_sample(latest, ack_delay)
         rfc.measured(latest, ack_delay)
 
     assert trip.samples == len(samples)
@@ -63,19 +63,19 @@ def test_it_is_smoothed_as_the_rfc_says(samples: list[tuple[int, int]]) -> None:
 def test_patience_follows_from_it_as_the_rfc_says(samples: list[tuple[int, int]]) -> None:
     trip = RttEstimator()
     for latest, ack_delay in samples:
-        trip.measured(latest, ack_delay)
+        trip.on_sample(latest, ack_delay)
 
     smoothed, variation = int(trip.smoothed_ns), int(trip.variation_ns)
-    assert trip.probe_ns() == smoothed + max(4 * variation, GRANULARITY_NS) + ACK_DELAY_NS
+    assert trip.probe_timeout_ns() == smoothed + max(4 * variation, GRANULARITY_NS) + ACK_DELAY_NS
     longest = Fraction(max(smoothed, samples[-1][0]))
-    assert abs(int(trip.loss_ns()) - max(longest * 9 / 8, Fraction(GRANULARITY_NS))) < 1
+    assert abs(int(trip.loss_delay_ns()) - max(longest * 9 / 8, Fraction(GRANULARITY_NS))) < 1
 
 
 def test_before_the_first_measurement_a_round_trip_is_guessed() -> None:
     trip = RttEstimator()
     assert (trip.smoothed_ns, trip.variation_ns) == (FIRST_GUESS_NS, FIRST_GUESS_NS // 2)
 
-    trip.measured(8 * MS, 3 * MS)
+    trip.on_sample(8 * MS, 3 * MS)
     assert (trip.smoothed_ns, trip.variation_ns, trip.least_ns) == (8 * MS, 4 * MS, 8 * MS)
 
 
@@ -89,14 +89,14 @@ def test_a_peers_word_about_its_delay_counts_as_far_as_it_is_plausible(
 ) -> None:
     """After a round trip of 16 ms one of 24 ms, of which the peer says that it waited."""
     trip = RttEstimator()
-    trip.measured(16 * MS, 0)
-    trip.measured(24 * MS, ack_delay_ns)
+    trip.on_sample(16 * MS, 0)
+    trip.on_sample(24 * MS, ack_delay_ns)
     assert trip.smoothed_ns == smoothed_ns
 
 
 @pytest.mark.parametrize("elapsed_ns", [0, -5])
 def test_an_answer_that_took_no_time_took_a_nanosecond(elapsed_ns: int) -> None:
     trip = RttEstimator()
-    trip.measured(elapsed_ns, 0)
+    trip.on_sample(elapsed_ns, 0)
     assert trip.smoothed_ns == 1
-    assert trip.loss_ns() == GRANULARITY_NS
+    assert trip.loss_delay_ns() == GRANULARITY_NS

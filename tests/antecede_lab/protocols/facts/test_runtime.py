@@ -109,11 +109,11 @@ def test_nobody_waits_for_one_who_is_gone() -> None:
     bob.arrive(ALICE, awaiting, 0)
 
     outbox = EffectList()
-    assert bob.forget_into(DAVE, 0, outbox) == [1]
+    assert bob.abandon_into(DAVE, 0, outbox) == [1]
 
     assert payloads(outbox.effects) == [b"after"]
     assert [p for p in packets_to(CAROL, outbox.effects) if isinstance(p, FactsPermit)] != []
-    assert bob.owes(DAVE) == 0
+    assert bob.unacked_by(DAVE) == 0
     (packet,) = packets_to(CAROL, bob.submit([CAROL], b"next", 0))
     assert isinstance(packet, FactsMessage)
     assert packet.report is None
@@ -145,7 +145,7 @@ def test_what_waits_says_for_which_permit() -> None:
     assert [(owed.owner, owed.holds) for owed in bob.owed_permits()] == [(ALICE, 1)]
     assert bob.buffered() == 1
     assert bob.buffered_bytes() == 4
-    assert bob.expected(ALICE) == (3, 0)
+    assert bob.receive_position(ALICE) == (3, 0)
     assert packets_to(CAROL, bob.arrive(ALICE, FactsPermit(3), 0)) != []
     assert bob.waiting() == []
 
