@@ -11,7 +11,7 @@ from typing import Any
 from antecede.network_model.faults import Faults
 from antecede.network_model.latency import Exponential
 from antecede_lab.catalogue import PROTOCOLS
-from antecede_lab.simulator.measures import Measures
+from antecede_lab.simulator.measures import RunMeasures
 from antecede_lab.simulator.run import simulate
 from antecede_lab.simulator.workloads import Groups, Poisson, RequestReply, Workload
 from bench.stalled import STALL_MS, silence
@@ -68,7 +68,9 @@ def workload(pattern: str, processes: int, load: float) -> Workload:
     )
 
 
-def measured(name: str, pattern: str, processes: int, load: float, **options: object) -> Measures:
+def measured(
+    name: str, pattern: str, processes: int, load: float, **options: object
+) -> RunMeasures:
     """One run."""
     result = simulate(
         name,
@@ -82,7 +84,7 @@ def measured(name: str, pattern: str, processes: int, load: float, **options: ob
     return result.measures
 
 
-def message_bytes(measures: Measures) -> float:
+def message_bytes(measures: RunMeasures) -> float:
     """Metadata of a packet that carries a message, on average."""
     (carrying,) = [totals for totals in measures.packets if totals.carrying]
     return carrying.metadata_bytes / carrying.packets

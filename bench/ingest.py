@@ -38,7 +38,7 @@ from antecede_audit.spans.formats import otlp
 from antecede_audit.spans.formats.json_text import documents
 from antecede_audit.spans.messages import found_messages
 from antecede_audit.spans.partitioning import ALL_OF_A_SPAN, SPAN_SORT
-from antecede_audit.spans.reading import Manner, Numbered, packed_parts, record_batches
+from antecede_audit.spans.reading import Numbered, ReadOptions, packed_parts, record_batches
 from antecede_audit.spans.schemas import PARTS
 from antecede_audit.spark.ingest import ingest
 from antecede_audit.spark.session import open_session
@@ -246,7 +246,7 @@ def stages(spans: int) -> dict[str, Any]:
         count = lines_for(spans) * SPANS_OF_A_LINE
         files = sorted(Path(scratch).iterdir())
         parts = [pa.record_batch([[0], [str(file)], [0], [WHOLE]], PARTS.names) for file in files]
-        read, reading = timed(lambda: [*packed_parts(parts, Manner(), 1)], count)
+        read, reading = timed(lambda: [*packed_parts(parts, ReadOptions(), 1)], count)
         _, by_rows = timed(lambda: [*record_batches(in_rows(files))], count)
     packed = pa.Table.from_batches(read)
     moved = packed.filter(pa.compute.equal(packed["sort"], SPAN_SORT)).to_batches()
@@ -272,7 +272,7 @@ def format_us(writer: Callable[[list[str]], bytes], spans: int) -> float:
         file.flush()
         part = pa.record_batch([[0], [file.name], [0], [WHOLE]], PARTS.names)
         read, taken = timed(
-            lambda: [*packed_parts([part], Manner(), 1)], len(lines) * SPANS_OF_A_LINE
+            lambda: [*packed_parts([part], ReadOptions(), 1)], len(lines) * SPANS_OF_A_LINE
         )
     packed = pa.Table.from_batches(read)
     moved = packed.filter(pa.compute.equal(packed["sort"], SPAN_SORT)).to_batches()

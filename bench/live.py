@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from antecede_lab.bench.catalogue import PEERS, PLAIN
-from antecede_lab.bench.contest import P99, Plan, Results, rounded, run_contest
+from antecede_lab.bench.contest import P99, ContestPlan, Results, rounded, run_contest
 from antecede_lab.bench.studies import (
     CrowdPlan,
     DistancePlan,
@@ -45,7 +45,7 @@ SECURE = tuple(key for pair in PLAIN_OF.items() for key in reversed(pair))
 
 def contest(rounds: int, keys: tuple[str, ...] = tuple(PEERS)) -> Results:
     """Everybody, or these."""
-    return run_contest(Plan(keys=keys, rounds=rounds), show)
+    return run_contest(ContestPlan(keys=keys, rounds=rounds), show)
 
 
 def brief(results: Results) -> Iterator[dict[str, Json]]:

@@ -1,8 +1,9 @@
 """Where parcels are: with Spark, or in this process. What is done with them is the same.
 
 An ingest is a chain of stages, each a function of the parcels of one task, and of moves between
-them. Spark has many tasks at once and much room; `Here` does one after the other, and all of it in
-memory, which is quicker for what is little: to start Spark takes longer than to ingest that.
+them. Spark has many tasks at once and much room; `LocalShuffle` does one after the other, and all
+of it in memory, which is quicker for what is little: to start Spark takes longer than to ingest
+that.
 """
 
 from abc import ABC, abstractmethod
@@ -28,7 +29,7 @@ from antecede_audit.columns.arrow_rows import (
 from antecede_audit.parcels import PARCELS, all_of
 from antecede_audit.spark.job_names import named
 from antecede_audit.spark.persisting import kept_parcels
-from antecede_audit.spark.settings import WEIGHED, configured
+from antecede_audit.spark.settings import BATCH_BY_BYTES, configured
 
 Stage: TypeAlias = Callable[[Iterable[Batch]], Iterator[Batch]]
 """What a task does with its parcels."""
@@ -46,24 +47,24 @@ MEDIAN: Final = "median"
 """How values are put together; of an even number of them the median is the lower of two."""
 
 
-class Moving(ABC):
+class Shuffle(ABC):
     """Parcels on their way through an ingest."""
 
     @abstractmethod
-    def only(self, *sorts: str) -> "Moving":
+    def only(self, *sorts: str) -> "Shuffle":
         """Those of these sorts."""
 
     @abstractmethod
-    def through(self, stage: Stage) -> "Moving":
+    def through(self, stage: Stage) -> "Shuffle":
         """What a stage makes of them, in parcels again."""
 
     @abstractmethod
-    def moved(self, sorts: Sequence[str], tasks: int, buckets: int | None = None) -> "Moving":
+    def moved(self, sorts: Sequence[str], tasks: int, buckets: int | None = None) -> "Shuffle":
         """Those of these sorts, each in the task of the number of its bucket; if there are so many
         more buckets than tasks, a task has several in a row."""
 
     @abstractmethod
-    def kept(self, stack: ExitStack) -> "Moving":
+    def kept(self, stack: ExitStack) -> "Shuffle":
         """The same, worked out once only until the stack is left."""
 
     @abstractmethod
@@ -114,7 +115,7 @@ def tasks_by_size(wanted: int, rows: int) -> int:
 
 
 @final
-class OnSpark(Moving):
+class SparkShuffle(Shuffle):
     """Parcels that Spark has."""
 
     HOW: Final[dict[str, Callable[[str], Column]]] = {
@@ -130,22 +131,22 @@ class OnSpark(Moving):
         """What a stage makes of them, as a table of Spark's."""
         return self._parcels.mapInArrow(named(partial(at_rest, stage=stage)), schema)
 
-    def only(self, *sorts: str) -> "OnSpark":
-        return OnSpark(self._parcels.where(F.col("sort").isin(*sorts)).select(*PARCELS.names))
+    def only(self, *sorts: str) -> "SparkShuffle":
+        return SparkShuffle(self._parcels.where(F.col("sort").isin(*sorts)).select(*PARCELS.names))
 
-    def through(self, stage: Stage) -> "OnSpark":
-        return OnSpark(self.rows(stage, PARCELS))
+    def through(self, stage: Stage) -> "SparkShuffle":
+        return SparkShuffle(self.rows(stage, PARCELS))
 
-    def moved(self, sorts: Sequence[str], tasks: int, buckets: int | None = None) -> "OnSpark":
+    def moved(self, sorts: Sequence[str], tasks: int, buckets: int | None = None) -> "SparkShuffle":
         wanted = self.only(*sorts)._parcels
         if buckets is not None:
             task = (F.col("bucket") * tasks / buckets).cast(IntegerType())
             wanted = wanted.withColumn("bucket", task)
-        return OnSpark(wanted.repartitionById(tasks, "bucket"))
+        return SparkShuffle(wanted.repartitionById(tasks, "bucket"))
 
-    def kept(self, stack: ExitStack) -> "OnSpark":
+    def kept(self, stack: ExitStack) -> "SparkShuffle":
         # On disk, where the system caches them: in Java's memory they would crowd out sorting.
-        return OnSpark(kept_parcels(self._parcels, stack))
+        return SparkShuffle(kept_parcels(self._parcels, stack))
 
     def dropped(self) -> None:
         self._parcels.unpersist()
@@ -168,11 +169,11 @@ class OnSpark(Moving):
         return tasks_by_size(tasks_wanted(self._parcels.sparkSession), rows)
 
     def weighed(self, stack: ExitStack) -> None:
-        stack.enter_context(configured(self._parcels.sparkSession, WEIGHED))
+        stack.enter_context(configured(self._parcels.sparkSession, BATCH_BY_BYTES))
 
 
 @final
-class Here(Moving):
+class LocalShuffle(Shuffle):
     """Parcels in this process, task by task."""
 
     HOW: Final[dict[str, Callable[[Integers], Any]]] = {
@@ -185,16 +186,16 @@ class Here(Moving):
         self._tasks: Final = tasks
         self._wanted: Final = wanted
 
-    def only(self, *sorts: str) -> "Here":
+    def only(self, *sorts: str) -> "LocalShuffle":
         wanted = pa.array(sorts)
         return self._of(
             [one.filter(pc.is_in(one["sort"], wanted)) for one in task] for task in self._tasks
         )
 
-    def through(self, stage: Stage) -> "Here":
+    def through(self, stage: Stage) -> "LocalShuffle":
         return self._of([*at_rest(task, stage)] for task in self._tasks)
 
-    def moved(self, sorts: Sequence[str], tasks: int, buckets: int | None = None) -> "Here":
+    def moved(self, sorts: Sequence[str], tasks: int, buckets: int | None = None) -> "LocalShuffle":
         schema = arrow_schema(PARCELS)
         parcels = pa.Table.from_batches(self.only(*sorts).batches(), schema)
         bucket = parcels["bucket"].to_numpy()
@@ -204,7 +205,7 @@ class Here(Moving):
             parcels.filter(pa.array(task == number)).to_batches() for number in range(tasks)
         )
 
-    def kept(self, stack: ExitStack) -> "Here":  # noqa: ARG002 it goes when nobody has it
+    def kept(self, stack: ExitStack) -> "LocalShuffle":  # noqa: ARG002 it goes when nobody has it
         return self
 
     def dropped(self) -> None:
@@ -235,5 +236,5 @@ class Here(Moving):
     def weighed(self, stack: ExitStack) -> None:
         pass
 
-    def _of(self, tasks: Iterable[Sequence[Batch]]) -> "Here":
-        return Here([*tasks], self._wanted)
+    def _of(self, tasks: Iterable[Sequence[Batch]]) -> "LocalShuffle":
+        return LocalShuffle([*tasks], self._wanted)

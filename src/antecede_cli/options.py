@@ -21,7 +21,7 @@ def defaulted(*names: str, **how: Any) -> Callable[[Command], Command]:  # noqa:
     return click.option(*names, show_default=True, **how)
 
 
-class Written(ParamType):
+class HumanNumber(ParamType):
     """An option whose text a function understands, or explains why it does not."""
 
     def __init__(self, name: str, parse: Callable[[str], object]) -> None:
@@ -53,8 +53,8 @@ def parse_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-DURATION: Final = Written("duration", parse_duration)
-SHARE: Final = Written("share", parse_share)
-COUNT: Final = Written("count", parse_count)
-NUMBER: Final = Written("number", parse_number)
-SETTING: Final = Written("key=value", parse_setting)
+DURATION: Final = HumanNumber("duration", parse_duration)
+SHARE: Final = HumanNumber("share", parse_share)
+COUNT: Final = HumanNumber("count", parse_count)
+NUMBER: Final = HumanNumber("number", parse_number)
+SETTING: Final = HumanNumber("key=value", parse_setting)

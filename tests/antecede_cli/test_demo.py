@@ -23,10 +23,10 @@ from antecede_cli.lab.demo import (
     WITHOUT,
     Compared,
     Cost,
-    Judgement,
-    Places,
-    Plan,
-    Summary,
+    DemoFolders,
+    DemoSize,
+    DemoSummary,
+    DemoVerdict,
     comparison_line,
     failure_text,
     lines_of,
@@ -38,9 +38,9 @@ from antecede_cli.main import main
 from antecede_lab.child import ChildFailed
 from antecede_lab.comparison.campaign import SPACE
 from antecede_lab.comparison.effort import QUICK as LITTLE
-from antecede_lab.demo.shop import SERVICES, STEPS, Outcome, copies_per_order, perform
+from antecede_lab.demo.shop import SERVICES, STEPS, ShopOutcome, copies_per_order, perform
 
-TINY = Plan(
+TINY = DemoSize(
     orders=12, per_second=40.0, protocols=("rst", "hybrid"), families=(SPACE,), effort=LITTLE
 )
 
@@ -74,7 +74,7 @@ def run_demo(
 
 
 def check_quick(
-    out: Path, ran: "subprocess.CompletedProcess[str]", judge: str, plan: Plan = QUICK
+    out: Path, ran: "subprocess.CompletedProcess[str]", judge: str, plan: DemoSize = QUICK
 ) -> None:
     assert ran.returncode == 0, ran.stderr
     lines = ran.stdout.splitlines()
@@ -126,7 +126,7 @@ def test_without_spark_and_arrow_it_works_all_the_same(
     """As after a plain install: logs are JSON lines, the oracle judges."""
     for package in ("pyspark", "pyarrow"):
         monkeypatch.setitem(sys.modules, package, None)
-    places = Places(tmp_path)
+    places = DemoFolders(tmp_path)
 
     summary = performed(TINY, places)
 
@@ -141,8 +141,8 @@ def test_without_spark_and_arrow_it_works_all_the_same(
     assert "Spacetime diagram" in places.report.read_text(encoding="utf-8")
 
 
-def summary_of(found: Judgement) -> Summary:
-    outcome = Outcome(
+def summary_of(found: DemoVerdict) -> DemoSummary:
+    outcome = ShopOutcome(
         order="",
         messages=8,
         copies=10,
@@ -159,8 +159,8 @@ def summary_of(found: Judgement) -> Summary:
         metadata_bytes=14.25,
         control_packets=2.0,
     )
-    clean = Judgement(deliveries=10, early=0, losses=0, duplicates=0)
-    return Summary(
+    clean = DemoVerdict(deliveries=10, early=0, losses=0, duplicates=0)
+    return DemoSummary(
         judge=ORACLE,
         outcomes=dict.fromkeys(RUNS, outcome),
         judgements={WITHOUT: clean, WITH: found},
@@ -176,12 +176,12 @@ def summary_of(found: Judgement) -> Summary:
 def test_a_broken_promise_is_not_overlooked(
     early: int, losses: int, duplicates: int, kept: bool
 ) -> None:
-    found = Judgement(deliveries=10, early=early, losses=losses, duplicates=duplicates)
+    found = DemoVerdict(deliveries=10, early=early, losses=losses, duplicates=duplicates)
     assert summary_of(found).kept is kept
 
 
 def test_summary_has_seven_lines_about_both_runs_and_one_about_the_simulator() -> None:
-    summary = summary_of(Judgement(deliveries=10, early=3, losses=0, duplicates=1))
+    summary = summary_of(DemoVerdict(deliveries=10, early=3, losses=0, duplicates=1))
     same = "8.30 ms, 120 ms"
     assert lines_of(summary) == [
         ("messages, deliveries", "8, 10", "8, 10"),
@@ -260,7 +260,7 @@ def test_an_interrupted_demo_may_be_started_again(tmp_path: Path) -> None:
     left = tmp_path / "events" / "run_id=none" / "left.parquet"
     left.parent.mkdir(parents=True)
     left.write_text("half")
-    make_room(Places(tmp_path))
+    make_room(DemoFolders(tmp_path))
 
     assert [file.name for file in tmp_path.iterdir() if file.name != NOTE] == ["demo.json"]
 

@@ -306,8 +306,8 @@ FACTS_MUTANTS = [
         changes=(
             (
                 "antecede_lab/protocols/facts/draft",
-                "Report(mask, tuple(exceptions), facts, hops + 1)",
-                "Report(mask, tuple(exceptions), facts, 1)",
+                "PastReportField(mask, tuple(exceptions), facts, hops + 1)",
+                "PastReportField(mask, tuple(exceptions), facts, 1)",
             ),
         ),
         plan=STALLED,
@@ -336,7 +336,7 @@ FACTS_MUTANTS = [
                 "        self._serial += 1\n",
                 "        self._serial += 1\n"
                 "        own = self._truths.filter.bit(self._me)\n"
-                "        report = Report(\n"
+                "        report = PastReportField(\n"
                 "            report.filter & ~own, report.exceptions, report.facts, report.hops\n"
                 "        )\n",
             ),

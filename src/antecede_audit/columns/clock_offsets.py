@@ -59,7 +59,7 @@ class Gap:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Clocks:
+class ClockOffsets:
     """Offsets to add to what each process's clock says, and what each pair's gaps were good for."""
 
     offsets_ns: dict[str, int]
@@ -82,7 +82,7 @@ class Clocks:
         return [pair for pair, basis in self.basis.items() if basis != SMALLEST]
 
 
-def repaired_clocks(gaps: Sequence[Gap]) -> Clocks:
+def repaired_clocks(gaps: Sequence[Gap]) -> ClockOffsets:
     """Offsets that satisfy the smallest gaps, or as many of them as do not contradict each other.
 
     Only differences between offsets mean anything, so they are chosen to leave most clocks alone.
@@ -92,7 +92,7 @@ def repaired_clocks(gaps: Sequence[Gap]) -> Clocks:
     give_up_contrary_pairs(ordered, basis)
     names = sorted({name for pair in basis for name in pair})
     settle_contradictions(names, ordered, basis)
-    return Clocks(offsets_ns=mended(names, bounds_of(ordered, basis)), basis=basis)
+    return ClockOffsets(offsets_ns=mended(names, bounds_of(ordered, basis)), basis=basis)
 
 
 def settle_contradictions(
@@ -102,7 +102,7 @@ def settle_contradictions(
 
     What has been lowered stays so: any offsets are as good as others to begin with.
     """
-    system = System(names, bounds_of(gaps, basis))
+    system = ConstraintSystem(names, bounds_of(gaps, basis))
     offsets = np.zeros(len(names), system.kind)
     by_pair = {(gap.sender, gap.receiver): gap for gap in gaps}
     while cycles := system.settle(offsets):
@@ -151,7 +151,7 @@ def bounds_of(gaps: Sequence[Gap], basis: Mapping[Pair, str]) -> dict[Pair, int]
 
 
 @final
-class System:
+class ConstraintSystem:
     """Bounds between processes as columns: `offset[sender] - offset[receiver] <= bound`."""
 
     def __init__(self, names: Sequence[str], bounds: Mapping[Pair, int]) -> None:
@@ -172,10 +172,12 @@ class System:
         """Put another bound in the place of a pair's, or none at all."""
         self.bound[self._rows[pair]] = UNBOUND_NS if bound is None else bound
 
-    def reversed(self) -> "System":
+    def reversed(self) -> "ConstraintSystem":
         """The same bounds for the negatives of all offsets: senders are receivers."""
         names = self.names
-        return System(names, {(names[q], names[p]): bound for p, q, bound in self.triples()})
+        return ConstraintSystem(
+            names, {(names[q], names[p]): bound for p, q, bound in self.triples()}
+        )
 
     def triples(self) -> list[tuple[int, int, int]]:
         """Sender, receiver and bound of all pairs."""
@@ -236,7 +238,7 @@ def mended(names: Sequence[str], bounds: Mapping[Pair, int]) -> dict[str, int]:
     is called 0, and then every clock in turn goes as close to 0 as the others let it, until none
     moves any more. Of the three the one that moves fewest clocks is taken.
     """
-    system = System(names, bounds)
+    system = ConstraintSystem(names, bounds)
     back, forward = (np.zeros(len(names), system.kind) for _ in range(2))
     system.settle(back)
     system.reversed().settle(forward)

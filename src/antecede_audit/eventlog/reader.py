@@ -10,7 +10,7 @@ from antecede.eventlog.parquet import OPTIONAL, READ_ROWS, ArrowTable, numbered_
 from antecede.eventlog.rules import Fields
 from antecede.eventlog.schema import ALL_COLUMNS, COLUMNS, Event
 from antecede_audit.eventlog.restore import (
-    LogBuilder,
+    CheckedLogBuilder,
     log_of,
     restore_into,
     restored,
@@ -84,7 +84,7 @@ def comes_in_order(table: ArrowTable) -> bool:
 
 def read_json_lines(paths: Sequence[Path]) -> EventLog:
     """The log that these files hold together, one after the other; `LocalError` names the line."""
-    builder = LogBuilder()
+    builder = CheckedLogBuilder()
     for path in paths:
         restore_into(builder, read_objects(path), f"{path}, line")
     return builder.log

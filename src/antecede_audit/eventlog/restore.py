@@ -18,7 +18,7 @@ CODES: Final = {kind: code for code, kind in enumerate(KINDS)}
 
 
 @final
-class LogBuilder:
+class CheckedLogBuilder:
     """Takes rows one at a time; `log` has those taken so far."""
 
     def __init__(self) -> None:
@@ -66,12 +66,14 @@ class LogBuilder:
 
 def restored(rows: Iterable[tuple[int, Fields]], where: str) -> EventLog:
     """A log of these numbered rows; `LocalError` says `where` and which number is wrong."""
-    builder = LogBuilder()
+    builder = CheckedLogBuilder()
     restore_into(builder, rows, where)
     return builder.log
 
 
-def restore_into(builder: LogBuilder, rows: Iterable[tuple[int, Fields]], where: str) -> None:
+def restore_into(
+    builder: CheckedLogBuilder, rows: Iterable[tuple[int, Fields]], where: str
+) -> None:
     """Add these numbered rows; `LocalError` says `where` and which number is wrong."""
     for number, fields in rows:
         # Not the context manager `located`: it would cost as much as the row itself.
@@ -101,9 +103,9 @@ def log_of(events: Iterable[Event]) -> EventLog:
     return builder_of(events).log
 
 
-def builder_of(events: Iterable[Event]) -> LogBuilder:
+def builder_of(events: Iterable[Event]) -> CheckedLogBuilder:
     """What has taken these events, and takes those that follow."""
-    builder = LogBuilder()
+    builder = CheckedLogBuilder()
     for event in events:
         builder.add({column: getattr(event, column) for column in ALL_COLUMNS})
     return builder

@@ -21,12 +21,12 @@ from antecede.eventlog.atomic_files import os_errors_as_local
 from antecede.eventlog.layout import partition_folder
 from antecede.eventlog.parquet import reading
 from antecede_audit.columns.arrow_rows import Batch, arrow_schema, batch_of_rows, rows_of, shaped
-from antecede_audit.jobs.trace_files import TASKS_WANTED, Found, file_fingerprint, sizes_of
+from antecede_audit.jobs.trace_files import TASKS_WANTED, TraceFiles, file_fingerprint, sizes_of
 from antecede_audit.judging.verdict_summary import SUMMARY
 from antecede_audit.spans import schemas as layouts
-from antecede_audit.spans.summary import Summary
+from antecede_audit.spans.summary import IngestSummary
 from antecede_audit.spark.job_names import named
-from antecede_audit.spark.storage import Places, literal
+from antecede_audit.spark.storage import Storage, literal
 
 SPAN_COLUMNS: Final = {**layouts.STORED_AS, "process": "process_key"}
 """Where the fields of a span stand in `STORED_SPANS`, if under another name."""
@@ -46,11 +46,11 @@ FINGERPRINTS: Final = layouts.table(path=layouts.TEXT, fingerprint=layouts.TEXT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Earlier:
+class PreviousIngest:
     """A folder that has a run already."""
 
     folder: str
-    summary: Summary
+    summary: IngestSummary
     fingerprints: frozenset[str]
     """Of the files that were read."""
     sources: frozenset[str]
@@ -65,7 +65,7 @@ class Earlier:
         return f"{self.folder}/{partition_folder(name, self.summary.run_id) if by_run else name}"
 
 
-def known_files(earlier: Earlier | None) -> frozenset[str]:
+def known_files(earlier: PreviousIngest | None) -> frozenset[str]:
     """The fingerprints of what is not to be read again."""
     return frozenset() if earlier is None else earlier.fingerprints
 
@@ -79,7 +79,7 @@ def check_fingerprints(folder: str, fingerprints: Iterable[str | None]) -> None:
         )
 
 
-def without_known(found: Found, earlier: Earlier | None) -> Found:
+def without_known(found: TraceFiles, earlier: PreviousIngest | None) -> TraceFiles:
     """The files of this machine that no earlier batch had."""
     if earlier is None:
         return found
@@ -91,13 +91,15 @@ def without_known(found: Found, earlier: Earlier | None) -> Found:
     return found.without(known)
 
 
-def of_known_sizes(found: Found, earlier: Earlier) -> list[str]:
+def of_known_sizes(found: TraceFiles, earlier: PreviousIngest) -> list[str]:
     """The files of this machine that are as large as one that was read before: others are new."""
     sizes = sizes_of(earlier.fingerprints)
     return [path for path, size in found.files if size in sizes]
 
 
-def without_known_anywhere(spark: SparkSession, found: Found, earlier: Earlier | None) -> Found:
+def without_known_anywhere(
+    spark: SparkSession, found: TraceFiles, earlier: PreviousIngest | None
+) -> TraceFiles:
     """The same, with the files spread over tasks of Spark's."""
     paths = [] if earlier is None else of_known_sizes(found, earlier)
     if earlier is None or not paths:
@@ -123,14 +125,14 @@ def fingerprints_of_files(batches: Iterable[Batch]) -> Iterator[Batch]:
         yield batch_of_rows([(path, fingerprint)], FINGERPRINTS)
 
 
-def nothing_new(earlier: Earlier | None, found: Found) -> Summary | None:
+def nothing_new(earlier: PreviousIngest | None, found: TraceFiles) -> IngestSummary | None:
     """The summary of an ingest to which nothing is added; None if there is something to read."""
     if earlier is None or found.count:
         return None
     return replace(earlier.summary, skipped=[*found.skipped], changed=[])
 
 
-def run_after(earlier: Earlier | None, wanted: str | None, default: str) -> str:
+def run_after(earlier: PreviousIngest | None, wanted: str | None, default: str) -> str:
     """What the run is called; `LocalError` if the folder has another one."""
     if earlier is None:
         return default if wanted is None else wanted
@@ -141,7 +143,7 @@ def run_after(earlier: Earlier | None, wanted: str | None, default: str) -> str:
     return earlier.summary.run_id
 
 
-def earlier_here(folder: Path) -> Earlier | None:
+def earlier_here(folder: Path) -> PreviousIngest | None:
     """What is in a folder of this machine; None if there is no ingest in it."""
     try:
         text = (folder / SUMMARY).read_text(encoding="utf-8")
@@ -156,7 +158,7 @@ def earlier_here(folder: Path) -> Earlier | None:
     return found
 
 
-def check_stored(earlier: Earlier, count: Callable[[str], int]) -> None:
+def check_stored(earlier: PreviousIngest, count: Callable[[str], int]) -> None:
     """`LocalError` if there are fewer records than were read: then part of a table is missing."""
     stored = sum(count(earlier.place_of(sort)) for sort in ("span", "copy", "reject"))
     wanted = sum(one.records for one in earlier.summary.read)
@@ -176,7 +178,7 @@ def rows_here(place: str) -> int:
     return count
 
 
-def earlier_anywhere(spark: SparkSession, places: Places, folder: str) -> Earlier | None:
+def earlier_anywhere(spark: SparkSession, places: Storage, folder: str) -> PreviousIngest | None:
     """What is in a folder wherever Spark can read; None if there is no ingest in it."""
     here = places.local(folder)
     if here is not None:
@@ -198,15 +200,15 @@ def no_records(folder: str) -> str:
     return f"nothing can be added to {folder}: it does not have the records it was made from"
 
 
-def earlier_of(folder: str, summary: str, files: Sequence[Mapping[str, Any]]) -> Earlier:
+def earlier_of(folder: str, summary: str, files: Sequence[Mapping[str, Any]]) -> PreviousIngest:
     """What a folder has, by its summary and its table of files."""
     fingerprints = frozenset(file["fingerprint"] for file in files) - {None}
     check_fingerprints(folder, fingerprints)
     try:
-        before = Summary.of_object(json.loads(summary))
+        before = IngestSummary.of_object(json.loads(summary))
     except (KeyError, TypeError, ValueError) as error:
         raise LocalError(f"nothing can be added to {folder}: {SUMMARY} is damaged") from error
-    return Earlier(
+    return PreviousIngest(
         folder=folder,
         summary=before,
         fingerprints=fingerprints,
@@ -216,7 +218,9 @@ def earlier_of(folder: str, summary: str, files: Sequence[Mapping[str, Any]]) ->
     )
 
 
-def records_anywhere(spark: SparkSession, places: Places, earlier: Earlier) -> list[DataFrame]:
+def records_anywhere(
+    spark: SparkSession, places: Storage, earlier: PreviousIngest
+) -> list[DataFrame]:
     """The records of all earlier batches, read by Spark: tables of `RECORDS`."""
     tables = []
     for sort, (_, columns, _) in STORED.items():
@@ -228,7 +232,7 @@ def records_anywhere(spark: SparkSession, places: Places, earlier: Earlier) -> l
     return tables
 
 
-def records_here(earlier: Earlier) -> Iterator[Batch]:
+def records_here(earlier: PreviousIngest) -> Iterator[Batch]:
     """The same, read without Spark, in the order of their files."""
     for sort, (_, columns, _) in STORED.items():
         place = Path(earlier.place_of(sort))

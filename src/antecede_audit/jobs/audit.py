@@ -39,14 +39,14 @@ from antecede_audit.judging.raw_findings import (
     REASONS,
     VIOLATION,
 )
-from antecede_audit.judging.summary import Figures, summary_of
-from antecede_audit.judging.verdict_summary import REPLACED, Audit, Found, Method
+from antecede_audit.judging.summary import ViolationFigures, summary_of
+from antecede_audit.judging.verdict_summary import REPLACED, AuditResult, Found, JudgingMethod
 from antecede_audit.judging.without_clock import judged
 from antecede_audit.spark.audit_job import names_of, told_of
 from antecede_audit.spark.audit_judge import Tell
 from antecede_audit.spark.event_logs import (
     WITNESSED,
-    Source,
+    LogSource,
     cut_off,
     find_source,
     moved_clocks,
@@ -69,7 +69,7 @@ def audit_small(
     explain: int = 0,
     events_max: int = SMALL_EVENTS,
     tell: Tell = silent,
-) -> Audit | None:
+) -> AuditResult | None:
     """Audit these logs if they are files here, of few events; None if they are not.
 
     The tables in the folder `out` are replaced, as by `antecede_audit.spark.audit_job.audit`.
@@ -94,7 +94,7 @@ def audit_small(
     early = {each: early_messages(of_kind(findings, VIOLATION, each), clocks) for each in orders}
     shown: Order = chosen if chosen in orders else PROCESS
     findings, unknown = known_only(findings, cut, names)
-    figures = {each: Figures.of(of_order, names) for each, of_order in early.items()}
+    figures = {each: ViolationFigures.of(of_order, names) for each, of_order in early.items()}
     summary = summary_of(
         log.runs, counts_of(findings), figures, chosen, shown, method_of(log, findings, names)
     )
@@ -129,9 +129,9 @@ def counts_of(findings: Columns) -> dict[tuple[int, int], tuple[int, int]]:
     return counts
 
 
-def method_of(log: SmallLog, findings: Columns, names: Sequence[str]) -> Method:
+def method_of(log: SmallLog, findings: Columns, names: Sequence[str]) -> JudgingMethod:
     """How the log was judged."""
-    return Method(
+    return JudgingMethod(
         slices=1 if len(log.rows) else 0,
         overlap_ns=0,
         long_flights=0,
@@ -191,7 +191,7 @@ def reasons_of(findings: Columns, names: Sequence[str]) -> dict[str, list[str]]:
     return reasons
 
 
-def identities_of(log: SmallLog, sources: Sequence[Source], early: Columns) -> Identities:
+def identities_of(log: SmallLog, sources: Sequence[LogSource], early: Columns) -> Identities:
     """The traces and spans that the deliveries of violations are part of."""
     columns = ("run", "process", "position", "kind", "trace_id", "span_id")
     table = log.table.filter(pc.equal(log.table["kind"], "delivered")).select(columns)
@@ -218,7 +218,7 @@ def identities_of(log: SmallLog, sources: Sequence[Source], early: Columns) -> I
 
 
 def spans_of(
-    log: SmallLog, sources: Sequence[Source], run: int
+    log: SmallLog, sources: Sequence[LogSource], run: int
 ) -> dict[tuple[str, str], tuple[str | None, list[tuple[str, str]] | None]]:
     """By trace and span: what it is called, and its attributes, if ingest has written that down."""
     facts = log.runs[run]

@@ -27,10 +27,10 @@ from antecede_audit.eventlog.event_lines import (
 )
 from antecede_audit.eventlog.table_rules import check_table, is_right
 from antecede_audit.judging.copies import Rows
-from antecede_audit.judging.log_columns import READ, LogColumns
-from antecede_audit.spark.event_logs import Source, runs_at
+from antecede_audit.judging.log_columns import READ, EventColumns
+from antecede_audit.spark.event_logs import LogSource, runs_at
 from antecede_audit.spark.pieces import repeated
-from antecede_audit.spark.survey import RunFacts, facts_of
+from antecede_audit.spark.survey import RunSize, facts_of
 
 ArrowTable: TypeAlias = Any
 """pyarrow has no type stubs; the name says at least what is meant."""
@@ -49,7 +49,7 @@ LONGEST_LINE: Final = 1 << 24
 class SmallLog:
     """A log in memory."""
 
-    runs: list[RunFacts]
+    runs: list[RunSize]
     table: ArrowTable
     """All rows: the columns read, and `run`, which stands for the run."""
     rows: Rows
@@ -75,7 +75,7 @@ def read_small(files: Sequence[RunFiles], columns: Sequence[str] = READ) -> Smal
             table = table.append_column("run_id", repeated(run_id, len(table)).cast(pa.string()))
         tables.append(table.append_column("source", pa.repeat(source, len(table))))
     table = pa.concat_tables(tables, promote_options="permissive")
-    log = LogColumns(table)
+    log = EventColumns(table)
     return SmallLog(
         runs=facts_of(log),
         table=table.append_column("run", pa.array(log.run)),
@@ -83,7 +83,7 @@ def read_small(files: Sequence[RunFiles], columns: Sequence[str] = READ) -> Smal
     )
 
 
-def files_of(sources: Sequence[Source], events_max: int) -> list[RunFiles] | None:
+def files_of(sources: Sequence[LogSource], events_max: int) -> list[RunFiles] | None:
     """The files of these logs; None if they have too many rows."""
     found: list[RunFiles] = []
     events = 0

@@ -15,7 +15,7 @@ from antecede.eventlog.atomic_files import (
 )
 from antecede_audit.columns.arrow_rows import Batch, collector_at_rest
 from antecede_audit.jobs.append import (
-    Earlier,
+    PreviousIngest,
     earlier_here,
     known_files,
     nothing_new,
@@ -23,15 +23,15 @@ from antecede_audit.jobs.append import (
     run_after,
     without_known,
 )
-from antecede_audit.jobs.outputs import REPLACED, Outputs, check_apart
-from antecede_audit.jobs.trace_files import Found, Part, find_files, parts_of
-from antecede_audit.shuffle import Here
+from antecede_audit.jobs.outputs import REPLACED, OutputTables, check_apart
+from antecede_audit.jobs.trace_files import FilePart, TraceFiles, find_files, parts_of
+from antecede_audit.shuffle import LocalShuffle
 from antecede_audit.spans.formats.catalogue import AUTO
 from antecede_audit.spans.names import run_named
 from antecede_audit.spans.partitioning import packing
-from antecede_audit.spans.reading import Manner, read_together, record_batches
-from antecede_audit.spans.steps import Asked, carried_out
-from antecede_audit.spans.summary import Summary
+from antecede_audit.spans.reading import ReadOptions, read_together, record_batches
+from antecede_audit.spans.steps import IngestRequest, carried_out
+from antecede_audit.spans.summary import IngestSummary
 from antecede_audit.spark.storage import is_plain
 
 SMALL_RECORDS: Final = 500_000
@@ -41,7 +41,7 @@ SMALL_BYTES: Final = 256 << 20
 """Files that are larger than this, all together, are not even tried."""
 
 
-class TooManyError(Exception):
+class DoesNotFitError(Exception):
     """There are more records than are ingested here."""
 
 
@@ -58,7 +58,7 @@ def ingest_small(
     append: bool = False,
     records_max: int = SMALL_RECORDS,
     tell: Callable[[str], None] = lambda _: None,
-) -> Summary | None:
+) -> IngestSummary | None:
     """Ingest these traces if they are files here, of few records; None if they are not.
 
     The tables in the folder `out` are replaced or added to, as by
@@ -80,19 +80,22 @@ def ingest_small(
     if (unchanged := nothing_new(earlier, found)) is not None:
         return unchanged
     known = known_files(earlier)
-    manner = Manner(format_name=format_name, unit=unit, keep=frozenset(keep), known=known)
+    manner = ReadOptions(format_name=format_name, unit=unit, keep=frozenset(keep), known=known)
     try:
         batches = at_most(records_max, records_found(found, manner, earlier, tell))
-        records = Here([[*packing(batches, 1)]])
-    except TooManyError:
+        records = LocalShuffle([[*packing(batches, 1)]])
+    except DoesNotFitError:
         return None
-    asked = Asked(found=found, earlier=earlier, run=run, repair=repair, tell=tell)
+    asked = IngestRequest(found=found, earlier=earlier, run=run, repair=repair, tell=tell)
     with ExitStack() as stack:
         return carried_out(asked, records, 1, outputs_at(folder, run, earlier), stack)[0]
 
 
 def records_found(
-    found: Found, manner: Manner, earlier: Earlier | None, tell: Callable[[str], None]
+    found: TraceFiles,
+    manner: ReadOptions,
+    earlier: PreviousIngest | None,
+    tell: Callable[[str], None],
 ) -> Iterator[Batch]:
     """Everything in these files, after what there was before: batches of `RECORDS`."""
     if earlier is not None:
@@ -105,7 +108,7 @@ def records_found(
     )
 
 
-def told_parts(found: Found, tell: Callable[[str], None]) -> Iterator[Part]:
+def told_parts(found: TraceFiles, tell: Callable[[str], None]) -> Iterator[FilePart]:
     """The parts of all files; `tell` hears of each file as it is begun."""
     begun = 0
     for part in parts_of(found.files):
@@ -121,16 +124,16 @@ def at_most(records_max: int, batches: Iterator[Batch]) -> Iterator[Batch]:
     for batch in batches:
         count += batch["file"].null_count
         if count > records_max:
-            raise TooManyError
+            raise DoesNotFitError
         yield batch
 
 
 @contextmanager
-def outputs_at(folder: Path, run: str, earlier: Earlier | None) -> Iterator[Outputs]:
+def outputs_at(folder: Path, run: str, earlier: PreviousIngest | None) -> Iterator[OutputTables]:
     """Where tables go that appear in a folder together."""
     known = earlier is not None
     with (
         replace_folder_atomically(folder, REPLACED, known=known) as stage,
         os_errors_as_local(folder, "write"),
     ):
-        yield Outputs(None, str(stage), run)
+        yield OutputTables(None, str(stage), run)

@@ -19,8 +19,8 @@ from antecede.eventlog.processes import processes_schema
 from antecede_audit.columns.arrow_rows import ArrowTable, arrow_schema
 from antecede_audit.jobs.worker_files import ROWS, SUMS, part_name, without_leftovers, written
 from antecede_audit.judging.verdict_summary import SUMMARY
-from antecede_audit.shuffle import Moving, OnSpark, Stage
-from antecede_audit.spark.storage import Places
+from antecede_audit.shuffle import Shuffle, SparkShuffle, Stage
+from antecede_audit.spark.storage import Storage
 from antecede_audit.spark.written_rows import blaming_spark, check_rows
 
 TABLES: Final = ("events", "workload", "processes", "spans", "lines", "rejects", "files")
@@ -42,7 +42,7 @@ def check_apart(out: str, files: Iterable[str]) -> None:
 
 
 @final
-class Outputs:
+class OutputTables:
     """The folder of one ingest, which holds one run, while it is written.
 
     Without a session it is on this machine's disk.
@@ -73,12 +73,12 @@ class Outputs:
     def _check(self, table: str, count: int) -> None:
         """`LocalError` if a table has fewer or more rows than were written."""
         if self._session is not None and count:
-            check_rows(Places(self._session), f"{self._stage}/{table}", count)
+            check_rows(Storage(self._session), f"{self._stage}/{table}", count)
 
     def write_stage(
         self,
         table: str,
-        parcels: Moving,
+        parcels: Shuffle,
         stage: Stage,
         schema: StructType,
         counted: Sequence[str] = (),
@@ -89,7 +89,7 @@ class Outputs:
         """
         here = self._local(table)
         if here is None:
-            assert isinstance(parcels, OnSpark), "nobody else writes elsewhere"
+            assert isinstance(parcels, SparkShuffle), "nobody else writes elsewhere"
             columns = [*schema.fields, *(StructField(name, LongType()) for name in counted)]
             seen = Observation()
             totals = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in counted]
@@ -137,9 +137,9 @@ class Outputs:
         if self._session is None:
             (Path(self._stage) / SUMMARY).write_bytes(data)
         else:
-            Places(self._session).write(f"{self._stage}/{SUMMARY}", data)
+            Storage(self._session).write(f"{self._stage}/{SUMMARY}", data)
 
     def _local(self, table: str) -> Path | None:
         """Where a table goes, if that is on this machine's disk."""
         place = f"{self._stage}/{table}"
-        return Path(place) if self._session is None else Places(self._session).local(place)
+        return Path(place) if self._session is None else Storage(self._session).local(place)

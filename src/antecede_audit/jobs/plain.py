@@ -27,7 +27,7 @@ from antecede_audit.eventlog.leftovers import UnfinishedLog, find_leftovers, tor
 from antecede_audit.eventlog.reader import read_rows
 from antecede_audit.eventlog.restore import rows_restored
 from antecede_audit.judging.definition import ORDERS, PROCESS, TRACE, Order
-from antecede_audit.judging.findings import VIOLATION_COLUMNS, Verdict, Violation
+from antecede_audit.judging.findings import VIOLATION_COLUMNS, OracleVerdict, Violation
 from antecede_audit.judging.oracle import check_log, find_violations
 from antecede_audit.judging.verdict_summary import (
     CHANNELS,
@@ -37,11 +37,11 @@ from antecede_audit.judging.verdict_summary import (
     RECORDED,
     SUMMARY,
     TABLES,
-    Audit,
-    Channel,
+    AuditResult,
+    AuditSummary,
+    ChannelCount,
     Found,
-    Method,
-    Summary,
+    JudgingMethod,
 )
 
 MESSAGES_MAX: Final = 20_000
@@ -66,7 +66,7 @@ class Known:
     """By run and process: the last submission or delivery that is known."""
     unknown: dict[str, int] = field(default_factory=lambda: {"losses": 0, "inventions": 0})
 
-    def judged(self, run: str, log: Log, cut: set[int], verdict: Verdict) -> Verdict:
+    def judged(self, run: str, log: Log, cut: set[int], verdict: OracleVerdict) -> OracleVerdict:
         """The verdict without what may be due to logs that break off."""
         if not cut:
             return verdict
@@ -79,7 +79,7 @@ class Known:
 
 def audit_plain(
     paths: Sequence[str], out: str, *, order: Order | None = None, explain: int = 0
-) -> Audit:
+) -> AuditResult:
     """Audit these logs; `LocalError` if that takes more than this can do."""
     check_replaceable(Path(out), WRITTEN)
     found = {(path, run): one for path in paths for run, one in read_logs(path).items()}
@@ -102,7 +102,7 @@ def audit_plain(
     early = [(run, one) for run, verdict in verdicts.items() for one in verdict.violations]
     worst = sorted(early, key=rank)[:explain]
     people = {names[path, run]: people_of(path, run) for path, run in logs}
-    return Audit(summary=summary, worst=worst, names=people)
+    return AuditResult(summary=summary, worst=worst, names=people)
 
 
 def read_logs(path: str) -> dict[str, tuple[Log, set[int]]]:
@@ -197,12 +197,12 @@ def rank(found: Found) -> tuple[Any, ...]:
 
 
 def summarised(
-    verdicts: dict[str, Verdict], events: int, order: Order, by_order: dict[Order, int]
-) -> Summary:
+    verdicts: dict[str, OracleVerdict], events: int, order: Order, by_order: dict[Order, int]
+) -> AuditSummary:
     """The counts of everything."""
     judged = list(verdicts.values())
     found = [(run, one) for run, verdict in verdicts.items() for one in verdict.violations]
-    return Summary(
+    return AuditSummary(
         events=events,
         messages=sum(verdict.messages for verdict in judged),
         deliveries=sum(verdict.deliveries for verdict in judged),
@@ -220,7 +220,7 @@ def summarised(
         grades={grade: len(found) * (grade == RECORDED) for grade in GRADES},
         held_back_ns=quantiles_of([one.held_back_ns for _, one in found]),
         channels=channels_of(found),
-        method=Method(
+        method=JudgingMethod(
             slices=0,
             overlap_ns=0,
             long_flights=0,
@@ -242,7 +242,7 @@ def quantile(ranked: Sequence[int], share: float) -> int:
     return ranked[max(0, math.ceil(share * len(ranked)) - 1)]
 
 
-def channels_of(found: Sequence[Found]) -> list[Channel]:
+def channels_of(found: Sequence[Found]) -> list[ChannelCount]:
     """The channels with most violations."""
     waits: dict[tuple[str, int, int, int], list[int]] = {}
     for run, one in found:
@@ -250,7 +250,7 @@ def channels_of(found: Sequence[Found]) -> list[Channel]:
         waits.setdefault(key, []).append(one.held_back_ns)
     ranked = sorted(waits, key=lambda key: (-len(waits[key]), key))
     return [
-        Channel(
+        ChannelCount(
             run_id=run,
             process=process,
             early_sender=early,
@@ -263,7 +263,7 @@ def channels_of(found: Sequence[Found]) -> list[Channel]:
     ]
 
 
-def tables_of(verdicts: dict[str, Verdict]) -> dict[str, Rows]:
+def tables_of(verdicts: dict[str, OracleVerdict]) -> dict[str, Rows]:
     """The rows of all tables."""
     tables: dict[str, Rows] = {name: [] for name in ("violations", "duplicates", "losses")}
     tables["inventions"] = []
@@ -298,7 +298,7 @@ def tables_of(verdicts: dict[str, Verdict]) -> dict[str, Rows]:
     return tables
 
 
-def write_tables(out: Path, tables: dict[str, Rows], summary: Summary) -> None:
+def write_tables(out: Path, tables: dict[str, Rows], summary: AuditSummary) -> None:
     """Replace the tables and the summary: all of them, or, if something goes wrong, none."""
     with replace_folder_atomically(out, WRITTEN) as stage, os_errors_as_local(out, "write"):
         for name, rows in tables.items():

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from antecede.core.errors import LocalError
 from antecede.eventlog.atomic_files import os_errors_as_local
 from antecede_audit.spans.formats.containers import HEAD_BYTES
-from antecede_audit.spark.storage import Places, path_here
+from antecede_audit.spark.storage import Storage, path_here
 
 PART_BYTES: Final = 64 << 20
 """Files that are larger are cut into parts of this size."""
@@ -47,7 +47,7 @@ WHOLE: Final = -1
 """The end of a part that goes to the end of its file."""
 
 
-class Part(NamedTuple):
+class FilePart(NamedTuple):
     """A file to read, or a stretch of its bytes."""
 
     number: int
@@ -58,7 +58,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TraceFiles:
     """The files that were found."""
 
     files: tuple[tuple[str, int], ...]
@@ -75,13 +75,13 @@ class Found:
         """How many there are to read."""
         return len(self.files) + len(self.elsewhere)
 
-    def without(self, known: Set[str]) -> "Found":
+    def without(self, known: Set[str]) -> "TraceFiles":
         """The same, but for files that were read before."""
         files = tuple(file for file in self.files if file[0] not in known)
         return replace(self, files=files, skipped=tuple(sorted(known)))
 
 
-def find_files(paths: Sequence[str], places: Places | None = None) -> Found:
+def find_files(paths: Sequence[str], places: Storage | None = None) -> TraceFiles:
     """The files at these paths; in folders, those whose names look like traces.
 
     Without `places` all of them are on this machine.
@@ -103,12 +103,12 @@ def find_files(paths: Sequence[str], places: Places | None = None) -> Found:
                 passed_over[name] = None
     if not files and not elsewhere:
         raise LocalError(f"there is no trace in {', '.join(paths)}")
-    return Found(
+    return TraceFiles(
         tuple(sorted(files.items())), tuple(sorted(passed_over)), tuple(sorted(elsewhere.items()))
     )
 
 
-def remote_files(path: str, places: Places) -> Iterator[tuple[str, int, bool]]:
+def remote_files(path: str, places: Storage) -> Iterator[tuple[str, int, bool]]:
     """The files at a path elsewhere: path, size, and whether it was itself asked for."""
     found = places.files(path)
     if not found:
@@ -190,10 +190,10 @@ def sizes_of(fingerprints: Iterable[str]) -> frozenset[int]:
     return frozenset(int(one.partition(":")[0]) for one in fingerprints)
 
 
-def parts_of(files: Sequence[tuple[str, int]]) -> list[Part]:
+def parts_of(files: Sequence[tuple[str, int]]) -> list[FilePart]:
     """The parts of all these files, in order."""
     cuts = [(path, *cut) for path, size in files for cut in cuts_of(size)]
-    return [Part(number, *cut) for number, cut in enumerate(cuts)]
+    return [FilePart(number, *cut) for number, cut in enumerate(cuts)]
 
 
 def cuts_of(size: int) -> list[tuple[int, int]]:
@@ -202,13 +202,13 @@ def cuts_of(size: int) -> list[tuple[int, int]]:
     return list(zip(starts, [*starts[1:], WHOLE], strict=True))
 
 
-def tasks_of(files: Sequence[tuple[str, int]]) -> list[tuple[int, Part]]:
+def tasks_of(files: Sequence[tuple[str, int]]) -> list[tuple[int, FilePart]]:
     """The parts of all these files, each with its task: all tasks have about as much to read."""
     sizes = dict(files)
     weights = [(part, weight_of(part, sizes[part.path])) for part in parts_of(files)]
     wanted = sum(weight for _, weight in weights) // TASKS_WANTED
     limit = min(max(wanted, TASK_BYTES_MIN), TASK_BYTES_MAX)
-    tasks: list[tuple[int, Part]] = []
+    tasks: list[tuple[int, FilePart]] = []
     task, filled = 0, 0
     for part, weight in weights:
         if weight and filled and filled + weight > limit:
@@ -218,7 +218,7 @@ def tasks_of(files: Sequence[tuple[str, int]]) -> list[tuple[int, Part]]:
     return tasks
 
 
-def weight_of(part: Part, size: int) -> int:
+def weight_of(part: FilePart, size: int) -> int:
     """How much there is to read in a part of a file of this size; what is packed is not cut."""
     if is_packed(part.path):
         return 0 if part.start else weight_of_file(part.path, size)
@@ -236,10 +236,10 @@ def is_packed(path: str) -> bool:
 
 
 @final
-class Stretch:
+class ByteRange:
     """The lines of a file that begin in a stretch of it."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: FilePart) -> None:
         # The line before may end right before the start: then it is the next that counts.
         before = max(0, part.start - 1)
         self._file: Final = open_file(part.path, before)

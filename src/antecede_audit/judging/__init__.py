@@ -9,8 +9,8 @@ from antecede_audit.judging.findings import (
     Invention,
     Loss,
     MessageId,
+    OracleVerdict,
     SelfCause,
-    Verdict,
     Violation,
 )
 from antecede_audit.judging.oracle import (
@@ -33,9 +33,9 @@ __all__ = [
     "Invention",
     "Loss",
     "MessageId",
+    "OracleVerdict",
     "Order",
     "SelfCause",
-    "Verdict",
     "Violation",
     "check_log",
     "explain",

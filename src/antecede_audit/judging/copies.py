@@ -209,7 +209,7 @@ COLUMNS: Final = tuple(field.name for field in fields(Copies))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gathered:
+class CopiesOfRows:
     """Rows put together: their copies, and which row is part of which."""
 
     copies: Copies
@@ -219,7 +219,7 @@ class Gathered:
     """The number of each copy's message; those of one message follow each other."""
 
 
-def gather(rows: Rows) -> Gathered:
+def gather(rows: Rows) -> CopiesOfRows:
     """The copies of these rows: one for each message and process, with the first of its events."""
     copy_key, message = copy_keys(rows)
     key = 2 * copy_key + rows.delivered
@@ -261,7 +261,7 @@ def gather(rows: Rows) -> Gathered:
         last_delivered_ns=last,
         **columns,
     )
-    return Gathered(copies=copies, of_row=of_row, messages=message[first])
+    return CopiesOfRows(copies=copies, of_row=of_row, messages=message[first])
 
 
 def scattered(count: int, at: Integers, values: Integers, missing: int = 0) -> Integers:

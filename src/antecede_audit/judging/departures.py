@@ -19,7 +19,7 @@ from typing import TypeAlias, final
 
 from antecede.eventlog.schema import Event
 from antecede_audit.judging.definition import History, causal_order, message_of
-from antecede_audit.judging.findings import Loss, MessageId, Verdict
+from antecede_audit.judging.findings import Loss, MessageId, OracleVerdict
 from antecede_audit.judging.oracle import check_log
 
 Copy: TypeAlias = tuple[int, int, int]
@@ -28,7 +28,7 @@ Copy: TypeAlias = tuple[int, int, int]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fence:
+class ExpulsionRow:
     """At `time_ns` the process `at` has said that it goes on without `gone`."""
 
     at: int
@@ -45,7 +45,7 @@ class Departures:
     """Processes that have crashed, or that anybody has expelled."""
     left: set[int] = field(default_factory=set)
     """Processes that have stopped after all that they had sent was acknowledged."""
-    fences: list[Fence] = field(default_factory=list)
+    fences: list[ExpulsionRow] = field(default_factory=list)
     undelivered: set[Copy] = field(default_factory=set)
     """What senders were told may not have been delivered."""
     reports_in_place: bool = True
@@ -58,7 +58,7 @@ class Departures:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stale:
+class LateFromExpelled:
     """At `process` came a `message` that it must not take any more, because `gone` is expelled."""
 
     process: int
@@ -68,16 +68,16 @@ class Stale:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class DepartureVerdict:
     """Everything that was found in a run in which processes may be gone."""
 
-    verdict: Verdict
+    verdict: OracleVerdict
     """Of its losses only those below are held against it."""
     lost: list[Loss]
     """Between processes that are not gone."""
     unreported: list[Loss]
     """To a process that is gone, and the sender was never told."""
-    stale: list[Stale]
+    stale: list[LateFromExpelled]
 
     def findings(self) -> dict[str, int]:
         """How many of each kind; of kinds without any, nothing."""
@@ -98,14 +98,14 @@ class Judgement:
         return not self.findings()
 
 
-def judge(events: Iterable[Event], departures: Departures) -> Judgement:
+def judge(events: Iterable[Event], departures: Departures) -> DepartureVerdict:
     """Judge a run by its log, and by what was said of those who are gone."""
     history = History(events)
     verdict = check_log(history, witnesses=False)
     gone = departures.gone
     over = gone | departures.left
     missing = [loss for loss in verdict.losses if loss.message.sender not in gone]
-    return Judgement(
+    return DepartureVerdict(
         verdict=verdict,
         lost=[loss for loss in missing if loss.target not in over],
         unreported=[
@@ -117,17 +117,17 @@ def judge(events: Iterable[Event], departures: Departures) -> Judgement:
     )
 
 
-def find_stale(history: History, departures: Departures) -> list[Stale]:
+def find_stale(history: History, departures: Departures) -> list[LateFromExpelled]:
     """What was delivered although the process, or the sender, goes on without somebody.
 
     Events at the very time of a fence count as before it.
     """
-    own: dict[int, list[Fence]] = {}
+    own: dict[int, list[ExpulsionRow]] = {}
     for fence in departures.fences:
         own.setdefault(fence.at, []).append(fence)
     told: dict[int, set[int]] = {}
     carried: dict[MessageId, frozenset[int]] = {}
-    found: list[Stale] = []
+    found: list[LateFromExpelled] = []
     for event in causal_order(history):
         process, message = event.process, message_of(event)
         heard = told.setdefault(process, set())
@@ -138,8 +138,8 @@ def find_stale(history: History, departures: Departures) -> list[Stale]:
         out = heard | said if departures.reports_in_place else heard
         news = carried.get(message, frozenset())
         if message.sender in out:
-            found.append(Stale(process=process, message=message, gone=message.sender))
+            found.append(LateFromExpelled(process=process, message=message, gone=message.sender))
         if process in news:
-            found.append(Stale(process=process, message=message, gone=process))
+            found.append(LateFromExpelled(process=process, message=message, gone=process))
         heard |= news
     return found

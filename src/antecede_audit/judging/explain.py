@@ -15,8 +15,8 @@ from antecede_audit.judging.findings import (
     Invention,
     Loss,
     MessageId,
+    OracleVerdict,
     SelfCause,
-    Verdict,
     Violation,
 )
 from antecede_audit.judging.moments import moment
@@ -53,7 +53,7 @@ def explain(finding: Finding, names: Names | None = None) -> str:
     return f"According to the log {message} caused itself: its order of events cannot be right."
 
 
-def explain_verdict(verdict: Verdict, names: Names | None = None, shown: int = SHOWN) -> str:
+def explain_verdict(verdict: OracleVerdict, names: Names | None = None, shown: int = SHOWN) -> str:
     """What there was to look at, and the first few findings, a line each."""
     findings = verdict.findings
     lines = [
@@ -67,7 +67,7 @@ def explain_verdict(verdict: Verdict, names: Names | None = None, shown: int = S
     return "\n".join(lines)
 
 
-def tally(verdict: Verdict) -> str:
+def tally(verdict: OracleVerdict) -> str:
     """How many findings there are of each sort."""
     counts = {
         "too early": len(verdict.violations),

@@ -130,7 +130,7 @@ Finding: TypeAlias = Violation | Duplicate | Loss | Invention | SelfCause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class OracleVerdict:
     """Everything that was found in a log, and how much there was to look at."""
 
     processes: int
@@ -162,7 +162,7 @@ class Verdict:
             *self.self_causes,
         ]
 
-    def known(self, cut: Set[int]) -> "Verdict":
+    def known(self, cut: Set[int]) -> "OracleVerdict":
         """Without what may be due to the logs of these processes, which break off."""
         losses = [one for one in self.losses if one.target not in cut]
         inventions = [one for one in self.inventions if one.message.sender not in cut]

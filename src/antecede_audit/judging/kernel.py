@@ -38,7 +38,7 @@ DROPPED_BITS: Final = 32
 
 @final
 @mypyc_attr(acyclic=True)
-class Past:
+class InFlightSet:
     """What some have in their past, as a set of bits. No bit is ever added to it."""
 
     __slots__ = ("base", "bits", "number")
@@ -53,7 +53,7 @@ class Past:
 
 @final
 @mypyc_attr(acyclic=True)
-class Place:
+class ProcessState:
     """A process of a run: what is on its way to it, as a set of bits."""
 
     __slots__ = ("base", "number", "overtaken", "pending", "seen", "stalled")
@@ -62,7 +62,7 @@ class Place:
         self.number: Final[i64] = number
         self.base: i64 = 0
         self.pending: int = 0
-        self.seen: Past | None = None
+        self.seen: InFlightSet | None = None
         """The past that came last, if what is on its way has not changed since."""
         self.overtaken: i64 = NONE
         """The row in `watched` of the last one of that past to be delivered here."""
@@ -72,7 +72,7 @@ class Place:
 
 @final
 @mypyc_attr(acyclic=True)
-class Flight:
+class CopyInFlight:
     """A message in flight: what was in the past of its submission."""
 
     __slots__ = ("bit", "left", "past")
@@ -81,7 +81,7 @@ class Flight:
         self.bit: Final[i64] = bit
         self.left: i64 = left
         """Deliveries still to come."""
-        self.past: Past | None = None
+        self.past: InFlightSet | None = None
         """None until it is submitted."""
 
 
@@ -111,12 +111,12 @@ class CausalPass:
 
     def __init__(self, places: int, watched: bytes, strands: int) -> None:
         self._watched: Final = watched
-        self._places: Final[list[Place]] = []
-        self._nothing: Final = Past(0, 0, 0)
+        self._places: Final[list[ProcessState]] = []
+        self._nothing: Final = InFlightSet(0, 0, 0)
         self._pasts: i64 = 0
-        self._strands: list[Past] = []
+        self._strands: list[InFlightSet] = []
         """Events of a place that are ordered: what is in their past."""
-        self._flights: list[Flight | None] = []
+        self._flights: list[CopyInFlight | None] = []
         self._base: i64 = 0
         self._done: i64 = 0
         """All bits below this one have been delivered everywhere."""
@@ -148,7 +148,7 @@ class CausalPass:
     def add_places(self, count: int) -> None:
         """Number more places, after those there are."""
         for number in range(len(self._places), len(self._places) + count):
-            self._places.append(Place(number))
+            self._places.append(ProcessState(number))
 
     def add_strands(self, count: int) -> None:
         """Number more strands, after those there are."""
@@ -165,7 +165,7 @@ class CausalPass:
         The numbers that those which are left had before, in the order of the new ones.
         """
         kept: list[int] = []
-        strands: list[Past] = []
+        strands: list[InFlightSet] = []
         for number, past in enumerate(self._strands):
             self._align_past(past)
             if past.bits:
@@ -180,11 +180,11 @@ class CausalPass:
         for start in range(0, len(messages), 2 * WORD_BYTES):
             bit = read_i64_le(messages, start)
             left = read_i64_le(messages, start + WORD_BYTES)
-            self._flights.append(Flight(bit, left))
+            self._flights.append(CopyInFlight(bit, left))
 
     def keep_messages(self, kept: bytes) -> None:
         """Forget all messages but these, which are renumbered from 0."""
-        flights: list[Flight | None] = []
+        flights: list[CopyInFlight | None] = []
         start: i64
         for start in range(0, len(kept), WORD_BYTES):
             flights.append(self._flights[read_i64_le(kept, start)])
@@ -230,7 +230,7 @@ class CausalPass:
             elif self._waiting and read_i64_le(events, start + 16) == NONE:
                 self._resume(events, read_i64_le(events, start + 8))
 
-    def _step(self, place: Place, events: bytes, start: i64) -> bool:
+    def _step(self, place: ProcessState, events: bytes, start: i64) -> bool:
         """Perform one event, unless it is a delivery whose submission has not come yet."""
         message = read_i64_le(events, start + 8)
         copy = read_i64_le(events, start + 16)
@@ -249,7 +249,7 @@ class CausalPass:
             self._flights[message] = None
         return True
 
-    def _submit(self, strand: i64, flight: Flight) -> None:
+    def _submit(self, strand: i64, flight: CopyInFlight) -> None:
         past = self._strands[strand]
         flight.past = past
         bit = flight.bit
@@ -266,7 +266,7 @@ class CausalPass:
             target.seen = None
 
     def _deliver(
-        self, place: Place, strand: i64, bit: i64, past: Past, copy: i64, watched: i64
+        self, place: ProcessState, strand: i64, bit: i64, past: InFlightSet, copy: i64, watched: i64
     ) -> None:
         self._align_past(past)
         if past.bits and place.pending:
@@ -292,7 +292,7 @@ class CausalPass:
             if bit == self._done:
                 self._drop_bits()
 
-    def _joined(self, known: Past, heard: Past, mask: int) -> Past:
+    def _joined(self, known: InFlightSet, heard: InFlightSet, mask: int) -> InFlightSet:
         """What is in one of two pasts, or in this mask; a past that is there already, if it can."""
         self._align_past(known)
         if not known.bits and not mask:
@@ -304,9 +304,9 @@ class CausalPass:
             return heard if heard.number < known.number and bits == heard.bits else known
         return heard if bits == heard.bits else self._new_past(bits)
 
-    def _new_past(self, bits: int) -> Past:
+    def _new_past(self, bits: int) -> InFlightSet:
         self._pasts += 1
-        return Past(bits, self._base, self._pasts)
+        return InFlightSet(bits, self._base, self._pasts)
 
     def _drop_bits(self) -> None:
         """Let the bits drop out that are delivered everywhere, if there are enough of them."""
@@ -318,7 +318,7 @@ class CausalPass:
         if done - self._base >= DROPPED_BITS:
             self._base = done
 
-    def _align(self, place: Place) -> None:
+    def _align(self, place: ProcessState) -> None:
         """Let the set of a place begin where all sets begin now."""
         shift = self._base - place.base
         if shift:
@@ -326,7 +326,7 @@ class CausalPass:
                 place.pending >>= int(shift)
             place.base = self._base
 
-    def _align_past(self, past: Past) -> None:
+    def _align_past(self, past: InFlightSet) -> None:
         """Let a past begin where all sets begin now."""
         shift = self._base - past.base
         if shift:
@@ -361,7 +361,7 @@ class CausalPass:
                 high = middle
         return low
 
-    def _stall(self, place: Place, events: bytes, start: i64) -> None:
+    def _stall(self, place: ProcessState, events: bytes, start: i64) -> None:
         place.stalled = True
         self._queues[place.number] = [start]
         self._waiting.setdefault(read_i64_le(events, start + 8), []).append(place.number)

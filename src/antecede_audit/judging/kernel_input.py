@@ -35,7 +35,7 @@ SPARSE: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class ProcessIndex:
     """Numbers for the processes of the runs: the same process of two runs is two places."""
 
     of_sender: Integers
@@ -52,7 +52,7 @@ class Places:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Messages:
+class MessageIndex:
     """The messages of some copies, and where and when each was submitted: with its first row."""
 
     of_copy: Integers
@@ -66,7 +66,7 @@ class Messages:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Events:
+class KernelEvents:
     """Submissions and first deliveries."""
 
     place: Integers
@@ -81,10 +81,10 @@ class Events:
     def __len__(self) -> int:
         return len(self.place)
 
-    def chosen(self, which: Flags | Integers) -> "Events":
+    def chosen(self, which: Flags | Integers) -> "KernelEvents":
         """The flagged ones, or those with these numbers, in that order."""
         place = self.place[which]
-        return Events(
+        return KernelEvents(
             place=place,
             position=self.position[which],
             clock_ns=self.clock_ns[which],
@@ -104,7 +104,7 @@ class Overtakings:
     """Places whose events wait for each other in a circle: their runs are not judged."""
 
 
-def number_places(copies: Copies) -> Places:
+def number_places(copies: Copies) -> ProcessIndex:
     """The places of the senders and receivers of these copies."""
     runs = np.concatenate([copies.run, copies.run])
     processes = np.concatenate([copies.sender, copies.process])
@@ -113,10 +113,12 @@ def number_places(copies: Copies) -> Places:
     run, process = np.zeros(count, np.int64), np.zeros(count, np.int64)
     run[sender], process[sender] = copies.run, copies.sender
     run[receiver], process[receiver] = copies.run, copies.process
-    return Places(of_sender=sender, of_receiver=receiver, run=run, process=process)
+    return ProcessIndex(of_sender=sender, of_receiver=receiver, run=run, process=process)
 
 
-def find_messages(copies: Copies, of_copy: Integers, places: Places, visible: Flags) -> Messages:
+def find_messages(
+    copies: Copies, of_copy: Integers, places: ProcessIndex, visible: Flags
+) -> MessageIndex:
     """The messages of these copies, as their visible submissions have them.
 
     In: copies, and the number of each one's message.
@@ -134,14 +136,16 @@ def find_messages(copies: Copies, of_copy: Integers, places: Places, visible: Fl
     ):
         found[name] = np.zeros(count, np.int64)
         found[name][of_copy[first]] = column[first]
-    return Messages(of_copy=of_copy, position=position, **found)
+    return MessageIndex(of_copy=of_copy, position=position, **found)
 
 
-def find_events(copies: Copies, places: Places, messages: Messages, delivered: Flags) -> Events:
+def find_events(
+    copies: Copies, places: ProcessIndex, messages: MessageIndex, delivered: Flags
+) -> KernelEvents:
     """The visible deliveries and the submissions of visible messages, by place and position."""
     copy = np.flatnonzero(delivered)
     message = np.flatnonzero(messages.position != LATEST)
-    events = Events(
+    events = KernelEvents(
         place=np.concatenate([messages.place[message], places.of_receiver[copy]]),
         position=np.concatenate([messages.position[message], copies.delivered_position[copy]]),
         clock_ns=np.concatenate([messages.clock_ns[message], copies.delivered_clock_ns[copy]]),
@@ -159,7 +163,7 @@ def traces_of(submitted: Integers, delivered: Integers) -> Integers:
     return np.broadcast_to(np.int64(0), len(submitted) + len(delivered))
 
 
-def by_position(events: Events) -> Events:
+def by_position(events: KernelEvents) -> KernelEvents:
     """By place and position."""
     keys = paired(events.place, events.position)
     span = int(keys.max(initial=NONE)) + 1
@@ -172,7 +176,7 @@ def by_position(events: Events) -> Events:
     return events.chosen(np.argsort(keys, kind="stable"))
 
 
-def relevant_events(events: Events, messages: Messages) -> Flags:
+def relevant_events(events: KernelEvents, messages: MessageIndex) -> Flags:
     """Not those of messages that are only submitted, or only delivered, as far as one can see."""
     visible = messages.position != LATEST
     carried = np.zeros(len(visible), np.bool_)
@@ -181,7 +185,7 @@ def relevant_events(events: Events, messages: Messages) -> Flags:
     return flags
 
 
-def in_order_of_time(events: Events, which: Flags | None = None) -> Events:
+def in_order_of_time(events: KernelEvents, which: Flags | None = None) -> KernelEvents:
     """By time, and where times are equal, as they stand: by place and position."""
     if which is None or which.all():
         return events.chosen(stable_order(events.clock_ns))
@@ -189,14 +193,14 @@ def in_order_of_time(events: Events, which: Flags | None = None) -> Events:
     return events.chosen(chosen[stable_order(events.clock_ns[chosen])])
 
 
-def disordered_places(events: Events) -> Integers:
+def disordered_places(events: KernelEvents) -> Integers:
     """The places, some perhaps more than once, where the clock goes back along the positions."""
     same = events.place[1:] == events.place[:-1]
     places: Integers = events.place[1:][same & (events.clock_ns[1:] < events.clock_ns[:-1])]
     return places
 
 
-def strands_of(events: Events, order: Order) -> tuple[Integers, int]:
+def strands_of(events: KernelEvents, order: Order) -> tuple[Integers, int]:
     """Numbers for events such that equal ones are ordered, and how many there are."""
     if order == PROCESS:
         return events.place, int(events.place.max(initial=NONE)) + 1
@@ -206,7 +210,7 @@ def strands_of(events: Events, order: Order) -> tuple[Integers, int]:
 
 def find_overtakings(
     copies: Copies,
-    events: Events,
+    events: KernelEvents,
     watched: Flags,
     places: int,
     order: Order = PROCESS,
@@ -228,7 +232,7 @@ def find_overtakings(
     )
 
 
-def number_bits(events: Events, is_watched: Flags) -> Integers:
+def number_bits(events: KernelEvents, is_watched: Flags) -> Integers:
     """The bit of each message, in the order of its last watched delivery; `NONE` if it has none."""
     message = events.message[is_watched]
     last = np.full(int(events.message.max()) + 1, NONE)
@@ -239,7 +243,7 @@ def number_bits(events: Events, is_watched: Flags) -> Integers:
     return bit
 
 
-def batches_of_bits(events: Events, bit: Integers, bits_max: int) -> list[tuple[int, int]]:
+def batches_of_bits(events: KernelEvents, bit: Integers, bits_max: int) -> list[tuple[int, int]]:
     """Which bits to look at in which pass: all at once, unless sets would get too wide."""
     bits = int(bit.max()) + 1
     of_event = bit[events.message]
@@ -255,7 +259,7 @@ def batches_of_bits(events: Events, bit: Integers, bits_max: int) -> list[tuple[
 
 def run_pass(
     copies: Copies,
-    events: Events,
+    events: KernelEvents,
     is_watched: Flags,
     bit: Integers,
     low: int,
@@ -294,7 +298,7 @@ def run_pass(
 
 
 def watched_table(
-    events: Events, copies: Copies, is_watched: Flags, bit: Integers
+    events: KernelEvents, copies: Copies, is_watched: Flags, bit: Integers
 ) -> tuple[bytes, Integers, Integers]:
     """The kernel's table of watched copies, each event's row in it, and each row's copy."""
     delivery = np.flatnonzero(is_watched)

@@ -47,7 +47,7 @@ ROW: Final = b"row"
 def complaint_about(table: ArrowTable) -> str | None:
     """What is wrong with the first row that is, and where it stands; None if all are right.
 
-    In: what `LogColumns` takes, in whatever types; `REASON` if somebody has looked at it before.
+    In: what `EventColumns` takes, in whatever types; `REASON` if somebody has looked at it before.
     """
     found = reasons_in(table)
     first = next(found, None)
@@ -73,7 +73,7 @@ def reasons_in(table: ArrowTable) -> Iterator[tuple[int, str]]:
         yield from complaints(table, {*READ, *there})
 
 
-class LogColumns:
+class EventColumns:
     """Some rows of a log.
 
     In: `READ`, source and run_id; trace_id if there are traces. `complaint_about` finds nothing

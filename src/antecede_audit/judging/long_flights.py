@@ -25,7 +25,7 @@ from antecede_audit.judging.definition import PROCESS, Order
 from antecede_audit.judging.kernel import NONE, CausalPass
 from antecede_audit.judging.kernel_input import (
     NOTHING,
-    Events,
+    KernelEvents,
     Overtakings,
     by_position,
     in_order_of_time,
@@ -52,7 +52,7 @@ def judge_long_flights(
 
 def judged_groups(batches: Iterator[ArrowBatch], orders: Sequence[Order]) -> Iterator[ArrowTable]:
     """The violations of each group."""
-    judge: GroupJudge | None = None
+    judge: LongFlightJudge | None = None
     current = NEVER
     for batch in batches:
         groups, starts_ns = (batch.column(name).to_pylist() for name in ("group", "start_ns"))
@@ -62,19 +62,19 @@ def judged_groups(batches: Iterator[ArrowBatch], orders: Sequence[Order]) -> Ite
             if judge is None or group != current:
                 if judge is not None:
                     yield from judge.finish()
-                judge, current = GroupJudge(orders), group
+                judge, current = LongFlightJudge(orders), group
             yield from judge.take(start_ns, Copies.of_parcel(content))
     if judge is not None:
         yield from judge.finish()
 
 
-class GroupJudge:
+class LongFlightJudge:
     """Judges the long flights of one group while the log streams by, slice by slice."""
 
     def __init__(self, orders: Sequence[Order]) -> None:
         self._orders = orders
         self._ends: dict[int, list[Copies]] = {WATCHED: [], OTHERS: []}
-        self._streams: list[Stream] = []
+        self._streams: list[LongFlightPass] = []
         self._slice: list[Copies] = []
         self._start_ns = NEVER
 
@@ -100,12 +100,14 @@ class GroupJudge:
         self._slice = []
         if not self._streams:
             watched = Copies.joined(self._ends[WATCHED])
-            self._streams = [Stream(watched, self._ends[OTHERS], order) for order in self._orders]
+            self._streams = [
+                LongFlightPass(watched, self._ends[OTHERS], order) for order in self._orders
+            ]
         for stream in self._streams:
             yield stream.judge(copies, until_ns)
 
 
-class Ends:
+class FlightEnds:
     """Deliveries that no slice could put together with their submissions."""
 
     def __init__(self, copies: Copies) -> None:
@@ -138,7 +140,7 @@ def message_keys(copies: Copies) -> Integers:
     return keys
 
 
-class Stream:
+class LongFlightPass:
     """What is in flight: copies that are submitted and not delivered, and the kernel's state."""
 
     def __init__(self, watched: Copies, others: Sequence[Copies], order: Order) -> None:
@@ -147,7 +149,7 @@ class Stream:
         self._strands: dict[tuple[int, int], int] = {}
         """The number of each place and trace, if traces are told apart."""
         self._watched, self._bits, table = self._lined_up(watched)
-        self._ends = Ends(Copies.joined([self._watched, *others]))
+        self._ends = FlightEnds(Copies.joined([self._watched, *others]))
         """The watched ones come first: their number is the row in the kernel's table."""
         self._judge = CausalPass(len(self._places), table, 0)
         self._held = watched.chosen(NOTHING)
@@ -182,7 +184,7 @@ class Stream:
         ]
         return np.array(numbers, np.int64)[inverse]
 
-    def _number_strands(self, events: Events) -> Integers:
+    def _number_strands(self, events: KernelEvents) -> Integers:
         """The number of each event's strand; of earlier ones those with something to tell stay."""
         if self._order == PROCESS:
             self._judge.add_strands(len(self._places) - self._judge.strand_count())
@@ -255,14 +257,14 @@ class Stream:
         copies: Copies,
         messages: Integers,
         until_ns: int,
-    ) -> Events:
+    ) -> KernelEvents:
         """The submissions of new messages, those with these numbers, and deliveries until then."""
         known = len(self._places)
         delivered = np.flatnonzero(copies.delivered_clock_ns < until_ns)
         starts, ends = begun.chosen(submitted), copies.chosen(delivered)
         place = self._number_places(np.concatenate([starts.sender, ends.process]))
         self._judge.add_places(len(self._places) - known)
-        return Events(
+        return KernelEvents(
             place=place,
             position=np.concatenate([starts.submitted_position, ends.delivered_position]),
             clock_ns=np.concatenate([starts.submitted_clock_ns, ends.delivered_clock_ns]),
@@ -271,7 +273,7 @@ class Stream:
             copy=np.concatenate([np.full(len(submitted), NONE), delivered]),
         )
 
-    def _perform(self, events: Events, rows: Integers, copies: Copies) -> ArrowTable:
+    def _perform(self, events: KernelEvents, rows: Integers, copies: Copies) -> ArrowTable:
         """Let the kernel go through the events; the violations it finds."""
         events = in_order_of_time(by_position(events))
         row = np.where(events.copy == NONE, NONE, rows[events.copy])

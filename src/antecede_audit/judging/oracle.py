@@ -19,8 +19,8 @@ from antecede_audit.judging.findings import (
     Duplicate,
     Invention,
     Loss,
+    OracleVerdict,
     SelfCause,
-    Verdict,
     Violation,
 )
 from antecede_audit.judging.witness import find_witness
@@ -28,10 +28,10 @@ from antecede_audit.judging.witness import find_witness
 Events: TypeAlias = Iterable[Event] | History
 
 
-def check_log(events: Events, *, witnesses: bool = True, order: Order = PROCESS) -> Verdict:
+def check_log(events: Events, *, witnesses: bool = True, order: Order = PROCESS) -> OracleVerdict:
     """Everything that is wrong with a log; looking for witnesses takes most of the time."""
     history = history_of(events, order)
-    return Verdict(
+    return OracleVerdict(
         processes=len(history.local),
         messages=len(history.submitted),
         deliveries=sum(len(repeats) for _, _, repeats in history.all_deliveries()),

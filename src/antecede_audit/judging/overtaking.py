@@ -11,10 +11,10 @@ import numpy as np
 
 from antecede_audit.judging.copies import LATEST, Flags, Integers, numbered, stable_order
 from antecede_audit.judging.kernel import NONE
-from antecede_audit.judging.kernel_input import Events, Messages
+from antecede_audit.judging.kernel_input import KernelEvents, MessageIndex
 
 
-def could_be_late(events: Events, messages: Messages, copies: int) -> Flags:
+def could_be_late(events: KernelEvents, messages: MessageIndex, copies: int) -> Flags:
     """Which of so many copies may be late, as far as these events tell.
 
     In: events by place and position, whose times never go back along a place.
@@ -38,7 +38,7 @@ def could_be_late(events: Events, messages: Messages, copies: int) -> Flags:
     return late
 
 
-def starts_of(events: Events, messages: Messages, places: int) -> Integers:
+def starts_of(events: KernelEvents, messages: MessageIndex, places: int) -> Integers:
     """When each message was submitted, from 1 on, as a small number; 0 if nobody knows."""
     begun: Integers = np.full(len(messages.position), LATEST)
     is_submission = events.copy == NONE

@@ -8,7 +8,13 @@ import numpy as np
 from antecede_audit.judging.copies import Flags, Integers
 from antecede_audit.judging.definition import Order
 from antecede_audit.judging.kernel import NONE, graph_order, settle, settled_overtakings
-from antecede_audit.judging.kernel_input import NOTHING, Events, Overtakings, packed, strands_of
+from antecede_audit.judging.kernel_input import (
+    NOTHING,
+    KernelEvents,
+    Overtakings,
+    packed,
+    strands_of,
+)
 
 EVENT_COLUMNS: Final = 4
 SETTLED_MESSAGES: Final = 4096
@@ -16,7 +22,7 @@ SETTLED_MESSAGES: Final = 4096
 
 
 def settled(
-    events: Events, places: int, order: Order, may_be_late: Flags, counted: Flags
+    events: KernelEvents, places: int, order: Order, may_be_late: Flags, counted: Flags
 ) -> tuple[Overtakings, int]:
     """What came too early, and how many of the counted messages happen before themselves.
 
@@ -44,7 +50,7 @@ def settled(
     return Overtakings(early=pairs[:, 0], late=pairs[:, 1], stalled=NOTHING), caused
 
 
-def in_causal_order(events: Events, places: int, messages: int) -> tuple[Events, int]:
+def in_causal_order(events: KernelEvents, places: int, messages: int) -> tuple[KernelEvents, int]:
     """The same events with their place in a causal order as time, and how many have none.
 
     In: events by place and position.

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from antecede_audit.judging.slices import Blurs, Slice
+from antecede_audit.judging.slices import Slice, UntrustedTimes
 
 SLICE_COPIES: Final = 400_000
 """So many copies begin in a slice: few enough for memory, enough to make overlaps cheap.
@@ -74,7 +74,7 @@ class SlicePlan:
     """How many slices there are."""
     overlap_ns: int = 0
     """The longest overlap."""
-    blurs: dict[int, Blurs] = field(default_factory=dict)
+    blurs: dict[int, UntrustedTimes] = field(default_factory=dict)
     """By run: the stretches in which its clock is wrong; no slice begins or ends in one."""
     wanted: frozenset[int] | None = None
     """The slices that are of interest; None for all."""
@@ -178,7 +178,7 @@ def plan_slices(
 
 def clear_edges(
     run: RunExtent, width_ns: int, cells: int
-) -> tuple[npt.NDArray[np.int64], Blurs | None]:
+) -> tuple[npt.NDArray[np.int64], UntrustedTimes | None]:
     """For each edge between cells the first from there on that is not blurred; and the blurs.
 
     The blurs are made to begin and end at edges.
@@ -197,7 +197,7 @@ def clear_edges(
     touched[first] = 1
     starts = np.flatnonzero(touched[:cells].astype(np.bool_) & ~glued[:cells])
     ends = clear[starts + 1]
-    return clear, Blurs(
+    return clear, UntrustedTimes(
         start_ns=run.first_ns + starts * width_ns, end_ns=run.first_ns + ends * width_ns
     )
 

@@ -29,7 +29,7 @@ from antecede_audit.judging.copies import (
 from antecede_audit.judging.definition import Order
 from antecede_audit.judging.kernel_input import (
     NOTHING,
-    Events,
+    KernelEvents,
     Overtakings,
     disordered_places,
     find_events,
@@ -71,7 +71,7 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Blurs:
+class UntrustedTimes:
     """Stretches of a run in which the clock is wrong: all of what is in one counts as one time."""
 
     start_ns: Integers
@@ -94,7 +94,7 @@ class Blurs:
         return inside, np.maximum(place, 0)
 
 
-def blurred(rows: Rows, blurs: Mapping[int, Blurs]) -> Rows:
+def blurred(rows: Rows, blurs: Mapping[int, UntrustedTimes]) -> Rows:
     """The rows with times that respect causality, as far as they are in stretches that do not."""
     if not blurs or not len(rows):
         return rows
@@ -121,7 +121,7 @@ def grouped(batches: Iterator[ArrowBatch], column: str) -> Iterator[tuple[int, l
 
 
 def rows_of_slices(
-    batches: Iterator[ArrowBatch], blurs: Mapping[int, Blurs]
+    batches: Iterator[ArrowBatch], blurs: Mapping[int, UntrustedTimes]
 ) -> Iterator[tuple[int, Rows]]:
     """The rows of each slice, and its number, one slice after the other.
 
@@ -286,7 +286,7 @@ class SliceJudge:
                 self._tables.append(findings_table(DISORDER, run=runs, number=reason))
         return np.concatenate([runs for _, runs in reasons])
 
-    def _judge(self, events: Events) -> None:
+    def _judge(self, events: KernelEvents) -> None:
         """Report what came too early because of a copy that begins in this stretch."""
         copies = self._copies
         timed = in_order_of_time(events, relevant_events(events, self._messages))
@@ -301,7 +301,7 @@ class SliceJudge:
             stalled = np.unique(self._places.run[found.stalled])
             self._tables.append(findings_table(DISORDER, run=stalled, number=CIRCLE))
 
-    def _settle(self, events: Events, order: Order, may_be_late: Flags) -> None:
+    def _settle(self, events: KernelEvents, order: Order, may_be_late: Flags) -> None:
         """Judge events that contradict each other."""
         visible = self._messages.position != LATEST
         events = events.chosen(visible[events.message])

@@ -23,11 +23,11 @@ from antecede_audit.judging.verdict_summary import (
     GRADES,
     KINDS,
     QUANTILES,
-    Channel,
-    Method,
-    Summary,
+    AuditSummary,
+    ChannelCount,
+    JudgingMethod,
 )
-from antecede_audit.spark.survey import RunFacts
+from antecede_audit.spark.survey import RunSize
 
 VALUES_MAX: Final = 1 << 14
 """Of each part so many durations are remembered; of more, as many at equal distances."""
@@ -37,7 +37,7 @@ Counts: TypeAlias = Mapping[tuple[int, int], tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
+class ViolationFigures:
     """What is counted of violations."""
 
     kinds: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
@@ -46,7 +46,7 @@ class Figures:
     """How long causal delivery would have held messages back, in order, or some of that."""
     weights: list[int] = field(default_factory=list)
     """How many messages each of these stands for."""
-    channels: list[Channel] = field(default_factory=list)
+    channels: list[ChannelCount] = field(default_factory=list)
     """Those with most violations, by number and then by name."""
 
     @property
@@ -102,16 +102,16 @@ class Figures:
     def unpacked(cls, data: bytes) -> Self:
         """What was packed."""
         fields = json.loads(data)
-        channels = [Channel(**one) for one in fields.pop("channels")]
+        channels = [ChannelCount(**one) for one in fields.pop("channels")]
         return cls(**fields, channels=channels)
 
 
-def rank_of(channel: Channel) -> tuple[int | str, ...]:
+def rank_of(channel: ChannelCount) -> tuple[int | str, ...]:
     """What channels are listed by."""
     return -channel.violations, *astuple(channel)[:4]
 
 
-def channels_of(early: Columns, names: Sequence[str]) -> list[Channel]:
+def channels_of(early: Columns, names: Sequence[str]) -> list[ChannelCount]:
     """The channels with most violations."""
     keys = ("run", "process", "early_sender", "late_sender")
     ranks: Integers = np.argsort(np.argsort(names))[early["run"]] if len(names) else early["run"]
@@ -124,7 +124,7 @@ def channels_of(early: Columns, names: Sequence[str]) -> list[Channel]:
         count = len(ours)
         run, process, early_sender, late_sender = (int(early[name][ours[0]]) for name in keys)
         found.append(
-            Channel(
+            ChannelCount(
                 run_id=names[run],
                 process=process,
                 early_sender=early_sender,
@@ -138,20 +138,20 @@ def channels_of(early: Columns, names: Sequence[str]) -> list[Channel]:
 
 
 def summary_of(
-    runs: Sequence[RunFacts],
+    runs: Sequence[RunSize],
     counts: Counts,
-    figures: Mapping[Order, Figures],
+    figures: Mapping[Order, ViolationFigures],
     order: Order,
     judged: Order,
-    method: Method,
-) -> Summary:
+    method: JudgingMethod,
+) -> AuditSummary:
     """The counts of everything.
 
     `order` is what was asked for; `judged` the one that violations are shown by, which is another
     only if there are no traces.
     """
     shown = figures[judged]
-    return Summary(
+    return AuditSummary(
         events=sum(run.events for run in runs),
         messages=counts.get((MESSAGES, 0), (0, 0))[1],
         deliveries=sum(run.deliveries for run in runs),

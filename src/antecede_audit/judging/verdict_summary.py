@@ -31,7 +31,7 @@ Found: TypeAlias = tuple[str, Violation]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Channel:
+class ChannelCount:
     """At `process`, messages of one sender came before those of another, or of itself."""
 
     run_id: str
@@ -45,7 +45,7 @@ class Channel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Method:
+class JudgingMethod:
     """How the log was judged."""
 
     slices: int
@@ -62,7 +62,7 @@ class Method:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class AuditSummary:
     """The counts of one audit."""
 
     events: int
@@ -94,9 +94,9 @@ class Summary:
     """How many violations rest on what: `GRADES`."""
     held_back_ns: dict[str, int] | None
     """Quantiles; None if there are no violations."""
-    channels: list[Channel]
+    channels: list[ChannelCount]
     """Those with most violations."""
-    method: Method
+    method: JudgingMethod
 
     @property
     def violation_count(self) -> int:
@@ -114,10 +114,10 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Audit:
+class AuditResult:
     """What an audit leaves besides its tables."""
 
-    summary: Summary
+    summary: AuditSummary
     worst: list[Found]
     """The violations that would have been held back longest, with their witnesses."""
     names: dict[str, dict[int, str]]

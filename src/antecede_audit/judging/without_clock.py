@@ -18,14 +18,20 @@ from antecede_audit.judging.kernel_input import find_overtakings, relevant_event
 from antecede_audit.judging.overtaking import could_be_late
 from antecede_audit.judging.raw_findings import DISORDER, ArrowTable, in_parcels
 from antecede_audit.judging.settling import in_causal_order
-from antecede_audit.judging.slices import Blurs, Slice, SliceJudge, rows_of_slices, violations_table
+from antecede_audit.judging.slices import (
+    Slice,
+    SliceJudge,
+    UntrustedTimes,
+    rows_of_slices,
+    violations_table,
+)
 
 
 def judge_slices(
     batches: Iterator[ArrowBatch],
     slices: Mapping[int, Slice],
     orders: Sequence[Order],
-    blurs: Mapping[int, Blurs],
+    blurs: Mapping[int, UntrustedTimes],
     buckets: int,
 ) -> Iterator[ArrowBatch]:
     """The findings of each slice; a slice without an entry in `slices` has whole runs.
@@ -44,7 +50,7 @@ def judge_slices(
         yield from in_parcels(until_clear(found, blurs), buckets)
 
 
-def until_clear(found: ArrowTable, blurs: Mapping[int, Blurs]) -> ArrowTable:
+def until_clear(found: ArrowTable, blurs: Mapping[int, UntrustedTimes]) -> ArrowTable:
     """Let flights that end while the clock is wrong last until it is right again."""
     if not blurs:
         return found
@@ -65,13 +71,13 @@ def judged(rows: Rows, number: int, orders: Sequence[Order]) -> ArrowTable:
         return found
     kept = found.filter(pc.or_(is_disorder, pc.invert(pc.is_in(found["run"], bad))))
     parts = [
-        RunJudge(rows.chosen(rows.run == run), number, None, orders).findings()
+        ClocklessJudge(rows.chosen(rows.run == run), number, None, orders).findings()
         for run in bad.to_pylist()
     ]
     return pa.concat_tables([kept, *parts])
 
 
-class RunJudge(SliceJudge):
+class ClocklessJudge(SliceJudge):
     """Judges one run, looking at no clock."""
 
     def findings(self) -> ArrowTable:

@@ -44,7 +44,7 @@ Column: TypeAlias = Sequence[int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stretch:
+class TimeSample:
     """A part of a run that is looked at for the whole, by times of submission."""
 
     run_id: str
@@ -58,7 +58,7 @@ class Stretch:
 
 def find_stretches(
     instants: DataFrame, sizes: Mapping[str, int], copies_max: int = COPIES_MAX
-) -> list[Stretch]:
+) -> list[TimeSample]:
     """Which stretches to look at, of the runs with more copies than `copies_max`.
 
     In: the columns of `message_instants`; by run, how many copies it has, or somewhat more.
@@ -74,7 +74,7 @@ def find_stretches(
         columns.append(F.percentile_approx(ours, shares, accuracy).alias(str(place)))
     row = delivered_copies(instants).agg(*columns).collect()[0]
     return [
-        Stretch(
+        TimeSample(
             run_id=run,
             number=number,
             past_ns=row[place][3 * number],
@@ -93,7 +93,7 @@ def edges_of(share: float) -> list[tuple[float, float, float]]:
     return [(low, low + PAST_SHARE * width, low + width) for low in lows]
 
 
-def non_causal_delays(instants: DataFrame, stretches: Sequence[Stretch] = ()) -> DataFrame:
+def non_causal_delays(instants: DataFrame, stretches: Sequence[TimeSample] = ()) -> DataFrame:
     """How much later than necessary each copy was delivered; negative: earlier than causal.
 
     A copy whose arrival is not in the log is taken to have arrived when it was delivered. Of a run
@@ -119,7 +119,7 @@ def non_causal_delays(instants: DataFrame, stretches: Sequence[Stretch] = ()) ->
     return chosen.groupBy("run_id", "number").applyInArrow(named(lateness_of_stretch), NON_CAUSAL)
 
 
-def in_stretches(copies: DataFrame, stretches: Sequence[Stretch]) -> DataFrame:
+def in_stretches(copies: DataFrame, stretches: Sequence[TimeSample]) -> DataFrame:
     """The copies that are looked at.
 
     In:  run_id, submitted_ns, and more.
@@ -164,10 +164,10 @@ def lateness_of_run(instants: ArrowTable) -> list[int]:
 def lateness(copies: ArrowTable) -> list[int]:
     """For each copy, its delivery minus the earliest that causal order allows.
 
-    In: the columns of `Copies` and delivered_ns.
+    In: the columns of `RunCopies` and delivered_ns.
     """
-    columns = {name: copies[name].to_pylist() for name in Copies.__dataclass_fields__}
-    ideal_ns = ideal_deliveries(Copies(**columns))
+    columns = {name: copies[name].to_pylist() for name in RunCopies.__dataclass_fields__}
+    ideal_ns = ideal_deliveries(RunCopies(**columns))
     actual_ns = copies["delivered_ns"].to_pylist()
     return [actual - ideal for actual, ideal in zip(actual_ns, ideal_ns, strict=True)]
 
@@ -176,7 +176,7 @@ def lateness(copies: ArrowTable) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Copies:
+class RunCopies:
     """Copies that were delivered, a column each; those of one message have one submission time.
 
     `travel_ns` is how long a copy was under way, its waits in buffers left out.
@@ -189,7 +189,7 @@ class Copies:
     travel_ns: Column
 
 
-class Past:
+class CausalClock:
     """A set of copies; `base` is the number of the copy that bit 0 stands for."""
 
     __slots__ = ("base", "bits")
@@ -206,7 +206,7 @@ class Past:
         return self.bits
 
 
-class Sent:
+class SentCopy:
     """A message: what its sender knew to be under way before it, and the copies of itself."""
 
     __slots__ = ("base", "before", "copies")
@@ -229,25 +229,25 @@ class IdealOrder:
         self._base = 0
         self._next = 0
         self._live = 0
-        self._pasts: Final[dict[int, Past]] = {}
-        self._awaited: Final[dict[int, Past]] = {}
+        self._pasts: Final[dict[int, CausalClock]] = {}
+        self._awaited: Final[dict[int, CausalClock]] = {}
         # By the number of a copy that is to be delivered first: the copies that wait for it.
         self._waiting: Final[dict[int, list[int]]] = {}
-        self._sent: Final[list[Sent | None]] = [None] * copies
+        self._sent: Final[list[SentCopy | None]] = [None] * copies
         self._numbers: Final = [0] * copies
 
     def submit(self, sender: int, copies: Sequence[int], targets: Column) -> None:
         """A message leaves: these copies, to `targets[copy]` each."""
         past = self._past(sender)
         before = past.since(self._base) & self._live
-        sent = Sent(self._base, before)
+        sent = SentCopy(self._base, before)
         for copy in copies:
             bit = 1 << (self._next - self._base)
             self._numbers[copy] = self._next
             self._next += 1
             self._sent[copy] = sent
             sent.copies |= bit
-            awaited = self._awaited.setdefault(targets[copy], Past())
+            awaited = self._awaited.setdefault(targets[copy], CausalClock())
             awaited.bits = awaited.since(self._base) | bit
         self._live |= sent.copies
         past.bits = before | sent.copies
@@ -296,15 +296,15 @@ class IdealOrder:
         self._live >>= gone
         self._base += gone
 
-    def _past(self, process: int) -> Past:
+    def _past(self, process: int) -> CausalClock:
         past = self._pasts.get(process)
         if past is None:
-            past = self._pasts[process] = Past()
+            past = self._pasts[process] = CausalClock()
             past.base = self._base
         return past
 
 
-def ideal_deliveries(copies: Copies) -> list[int]:
+def ideal_deliveries(copies: RunCopies) -> list[int]:
     """When each of these copies would have been delivered, in the order in which they are given.
 
     Copies to oneself must not be among them. What arrives counts before what is submitted at the

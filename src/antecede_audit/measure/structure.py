@@ -51,7 +51,7 @@ FEW: Final = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Messages:
+class MessageTable:
     """The messages of one run in the order of their ids; lists are cut out of flat arrays."""
 
     ids: Integers
@@ -91,7 +91,7 @@ class Chains:
     """When it leaves over a network that takes no time."""
 
 
-def linked(messages: Messages) -> Links:
+def linked(messages: MessageTable) -> Links:
     """Find every cause, and the copy of it that is delivered at the sender."""
     effects = np.repeat(np.arange(len(messages.ids)), messages.cause_counts)
     causes = found(messages.ids, messages.causes)
@@ -118,7 +118,7 @@ def found(ordered: Integers, wanted: Integers) -> Integers:
     return np.where(ordered[places] == wanted, places, -1)
 
 
-def copy_index(messages: Messages, sources: Integers, targets: Integers) -> Integers:
+def copy_index(messages: MessageTable, sources: Integers, targets: Integers) -> Integers:
     """Which copy goes from each source (-1: none) to the target beside it, or -1."""
     keys = (messages.sources << INDEX_BITS) | messages.targets
     order = np.argsort(keys, kind="stable")
@@ -127,15 +127,15 @@ def copy_index(messages: Messages, sources: Integers, targets: Integers) -> Inte
     return np.where(places < 0, -1, order[places] if len(order) else -1)
 
 
-def chains(messages: Messages, links: Links) -> Chains:
+def chains(messages: MessageTable, links: Links) -> Chains:
     """Depths and times of all messages, level by level."""
-    return Leveller(messages, links).run()
+    return DepthPass(messages, links).run()
 
 
-class Leveller:
+class DepthPass:
     """Takes the messages level by level: the next level is whatever has no missing cause left."""
 
-    def __init__(self, messages: Messages, links: Links) -> None:
+    def __init__(self, messages: MessageTable, links: Links) -> None:
         count = len(messages.ids)
         order = np.argsort(links.causes, kind="stable")
         self._effects = links.effects[order]
@@ -190,7 +190,7 @@ def spans(starts: Integers, counts: Integers) -> Integers:
     return np.repeat(starts - before, counts) + np.arange(int(counts.sum()))
 
 
-def conversations(messages: Messages, links: Links) -> Integers:
+def conversations(messages: MessageTable, links: Links) -> Integers:
     """For each message the first message of its conversation."""
     return components(len(messages.ids), links.effects, links.causes)
 
@@ -228,7 +228,7 @@ def least_of(groups: Integers, values: Integers) -> Integers:
     return least[groups]
 
 
-def ranks(messages: Messages, chains: Chains) -> Integers:
+def ranks(messages: MessageTable, chains: Chains) -> Integers:
     """The place of each message in the order of times, causes before effects whatever the times."""
     late = np.where(chains.depths == NEVER, TIME_NS_MAX, chains.ready_ns)
     order = np.lexsort((messages.ids, chains.depths, late))
@@ -243,7 +243,7 @@ CHUNK: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Errands:
+class CallTrees:
     """Which errand each message is sent on, and each copy is delivered to, by smallest member."""
 
     sent: Integers
@@ -253,12 +253,12 @@ class Errands:
     """The message of its target that each copy answers, or -1."""
 
 
-def errands(messages: Messages, links: Links, ranks: Integers) -> Errands:
+def errands(messages: MessageTable, links: Links, ranks: Integers) -> CallTrees:
     """The errands of a run; `ranks` is the order of its messages."""
-    return Finder(messages, links, ranks).run()
+    return CallTreeFinder(messages, links, ranks).run()
 
 
-class Finder:
+class CallTreeFinder:
     """Finds errands, what one process does in one go, by going through the messages in order.
 
     An errand has messages that a process sends and copies that are delivered to it. Whatever a
@@ -268,7 +268,7 @@ class Finder:
     ends up with the call, however many others were called in between.
     """
 
-    def __init__(self, messages: Messages, links: Links, ranks: Integers) -> None:
+    def __init__(self, messages: MessageTable, links: Links, ranks: Integers) -> None:
         self._count = len(messages.ids)
         nodes = self._count + len(messages.targets)
         self._messages = messages
@@ -281,7 +281,7 @@ class Finder:
         self._openings: dict[int, dict[int, int]] = {}
         self._answered = array("q", [NOBODY]) * len(messages.targets)
 
-    def run(self) -> Errands:
+    def run(self) -> CallTrees:
         """All errands."""
         for message, sender, causes, first, targets in self._in_order():
             root = message
@@ -290,7 +290,7 @@ class Finder:
             for copy, target in enumerate(targets, start=first):
                 self._deliver(message, sender, copy, target, root)
         labels = shortened(np.array(self._parents, np.int64))
-        return Errands(
+        return CallTrees(
             sent=labels[: self._count],
             received=labels[self._count :],
             answered=np.array(self._answered, np.int64),
@@ -489,11 +489,11 @@ def structured(run_id: str, table: ArrowTable) -> ArrowTable:
     return pa.table(columns).cast(to_arrow_schema(STRUCTURE))
 
 
-def messages_of(rows: ArrowTable) -> Messages:
+def messages_of(rows: ArrowTable) -> MessageTable:
     """The columns of a run as arrays."""
     targets = rows.column("targets").combine_chunks()
     causes = rows.column("causes").combine_chunks()
-    return Messages(
+    return MessageTable(
         ids=integers(rows.column("message_id")),
         senders=integers(rows.column("sender")),
         target_counts=integers(targets.value_lengths()),

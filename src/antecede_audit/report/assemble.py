@@ -7,14 +7,14 @@ from pathlib import Path
 
 from antecede_audit.judging.findings import Violation
 from antecede_audit.report.audit_page import audit_section
-from antecede_audit.report.audit_results import Audited, audited, read_audit
+from antecede_audit.report.audit_results import AuditResults, audited, read_audit
 from antecede_audit.report.latency_page import latency_section
 from antecede_audit.report.page.document import Report
 from antecede_audit.report.page.markup import Markup
 from antecede_audit.report.page.section import Section
 from antecede_audit.report.recordings import (
-    Logged,
-    Recording,
+    LoggedRun,
+    NamedRecording,
     chosen_runs,
     display_names,
     logged_runs,
@@ -35,32 +35,32 @@ from antecede_audit.report.sources import (
     EVALUATION,
     KS,
     SWEEP,
-    Source,
+    ReportSource,
     find_sources,
 )
 from antecede_audit.report.spacetime.diagram import Diagram
-from antecede_audit.report.spacetime.recording import WHOLE, Window
-from antecede_audit.report.spacetime.violations import Finder
+from antecede_audit.report.spacetime.recording import WHOLE, TimeRange
+from antecede_audit.report.spacetime.violations import WitnessFinder
 from antecede_lab.report.comparison_page import comparison_section
 from antecede_lab.report.comparison_results import read_comparison, read_evaluation, read_ks
 from antecede_lab.report.growth_page import growth_section, ks_section, throughput_section
 from antecede_lab.report.sweep_page import evaluation_section, sweep_section
-from antecede_lab.report.sweep_results import Sweep, read_sweep
+from antecede_lab.report.sweep_results import SweepResults, read_sweep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ReportOptions:
     """What a report should show of what is there."""
 
     runs: tuple[str, ...] = ()
     """Patterns of the ids of runs to draw; none: the first few."""
-    window: Window = WHOLE
+    window: TimeRange = WHOLE
     title: str = "antecede report"
     trace_url: str | None = None
     """Where a trace can be looked at, with {trace_id} for its id."""
 
 
-def make_report(paths: Sequence[Path], wanted: Wanted) -> Report:
+def make_report(paths: Sequence[Path], wanted: ReportOptions) -> Report:
     """The report about everything below these paths; `LocalError` if there is nothing."""
     sources = find_sources(paths)
     sweeps = {one.path: read_sweep(one.path) for one in sources if one.kind == SWEEP}
@@ -86,7 +86,7 @@ def make_report(paths: Sequence[Path], wanted: Wanted) -> Report:
     )
 
 
-def subtitle(recordings: Sequence[Recording], undrawn: int) -> str:
+def subtitle(recordings: Sequence[NamedRecording], undrawn: int) -> str:
     """What the report is about, in a line."""
     if undrawn:
         return (
@@ -99,7 +99,7 @@ def subtitle(recordings: Sequence[Recording], undrawn: int) -> str:
 # What was read.
 
 
-def early_by_run(audits: Iterable[Audited]) -> dict[str, int]:
+def early_by_run(audits: Iterable[AuditResults]) -> dict[str, int]:
     """How many messages came too early, by run, as far as that is known."""
     early: dict[str, int] = {}
     for one in audits:
@@ -108,8 +108,10 @@ def early_by_run(audits: Iterable[Audited]) -> dict[str, int]:
 
 
 def all_audits(
-    audits: Mapping[Path, Audited], logged: Sequence[Logged], recordings: Sequence[Recording]
-) -> list[Audited]:
+    audits: Mapping[Path, AuditResults],
+    logged: Sequence[LoggedRun],
+    recordings: Sequence[NamedRecording],
+) -> list[AuditResults]:
     """Audits that were found; runs that none of them knows are judged by the oracle, if short."""
     found = [assigned(one, folder, logged, recordings) for folder, one in audits.items()]
     known = {name for one in found for name in one.by_run}
@@ -121,8 +123,11 @@ def all_audits(
 
 
 def assigned(
-    one: Audited, folder: Path, logged: Sequence[Logged], recordings: Sequence[Recording]
-) -> Audited:
+    one: AuditResults,
+    folder: Path,
+    logged: Sequence[LoggedRun],
+    recordings: Sequence[NamedRecording],
+) -> AuditResults:
     """The audit with its runs under the names that the report has for them.
 
     Several recordings may have the same id; then the one nearest to the audit's folder is meant.
@@ -145,12 +150,12 @@ def assigned(
     )
 
 
-def ids_of(recording: Recording) -> tuple[str, str]:
+def ids_of(recording: NamedRecording) -> tuple[str, str]:
     """What an audit calls a run: by its id, or by its place too if there are several."""
     return recording.run_id, f"{recording.path.absolute()}: {recording.run_id}"
 
 
-def covered(one: Audited, folder: Path, logged: Sequence[Logged]) -> list[Logged]:
+def covered(one: AuditResults, folder: Path, logged: Sequence[LoggedRun]) -> list[LoggedRun]:
     """The runs that an audit has looked at, as far as can be told.
 
     It names only those in which it found something; but if there are exactly as many runs nearest
@@ -170,7 +175,9 @@ def shared_parts(path: Path, other: Path) -> int:
     return len(Path(common).parts)
 
 
-def all_diagrams(recordings: Sequence[Recording], audits: Sequence[Audited]) -> list[Diagram]:
+def all_diagrams(
+    recordings: Sequence[NamedRecording], audits: Sequence[AuditResults]
+) -> list[Diagram]:
     """A diagram for each recording, with the violations that audits have found in it."""
     worst: dict[str, list[Violation]] = {}
     for one in audits:
@@ -179,7 +186,7 @@ def all_diagrams(recordings: Sequence[Recording], audits: Sequence[Audited]) -> 
     diagrams: list[Diagram] = []
     for recording in recordings:
         violations = worst.get(recording.run.name, [])
-        shown = Finder(recording.run).shown(violations) if violations else []
+        shown = WitnessFinder(recording.run).shown(violations) if violations else []
         diagrams.append(
             Diagram(
                 run=recording.run,
@@ -195,10 +202,10 @@ def all_diagrams(recordings: Sequence[Recording], audits: Sequence[Audited]) -> 
 
 
 def all_sections(
-    sources: Sequence[Source],
-    sweeps: Mapping[Path, Sweep],
-    recordings: Sequence[Recording],
-    audits: Sequence[Audited],
+    sources: Sequence[ReportSource],
+    sweeps: Mapping[Path, SweepResults],
+    recordings: Sequence[NamedRecording],
+    audits: Sequence[AuditResults],
     diagrams: Sequence[Diagram],
     trace_url: str | None,
 ) -> list[Section]:

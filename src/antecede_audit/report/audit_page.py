@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from antecede.units import counted
 from antecede_audit.judging.explain import explain
-from antecede_audit.report.audit_results import Audited, Channel
+from antecede_audit.report.audit_results import AuditResults, Channel
 from antecede_audit.report.charts.scale import time_text
 from antecede_audit.report.charts.spec import Axis, LineChart, Look, Series
 from antecede_audit.report.page.markup import Markup, element, joined
@@ -43,7 +43,7 @@ LINKED: Final = 20
 
 
 def audit_section(
-    audits: Sequence[Audited],
+    audits: Sequence[AuditResults],
     names: Names,
     diagrams: Sequence[Diagram],
     trace_url: str | None = None,
@@ -61,7 +61,7 @@ def audit_section(
 
 
 def audit_markup(
-    one: Audited,
+    one: AuditResults,
     names: Names,
     told: Mapping[str, tuple[int, Diagram]],
     titled: bool,
@@ -85,7 +85,7 @@ def audit_markup(
     return joined(pieces)
 
 
-def orders_table(one: Audited) -> Markup:
+def orders_table(one: AuditResults) -> Markup:
     """How many messages came too early by either order, and what that means."""
     rows = [
         [title, f"{one.by_order[order]:,}", meaning]
@@ -95,7 +95,7 @@ def orders_table(one: Audited) -> Markup:
     return table(["order", "too early", "what it means"], rows, texts=1)
 
 
-def traces_table(one: Audited, run_id: str, names: Names, trace_url: str | None) -> Markup:
+def traces_table(one: AuditResults, run_id: str, names: Names, trace_url: str | None) -> Markup:
     """Where the worst violations of a run lead back to, if that is known."""
     worst = [v for v in one.worst[run_id] if v.early_trace_id or v.late_trace_id][:LINKED]
     if not worst:
@@ -124,7 +124,7 @@ def trace_link(trace_id: str | None, trace_url: str | None) -> str | Markup:
     return element("a", trace_id, href=trace_url.replace("{trace_id}", quote(trace_id, safe="")))
 
 
-def looked_at(one: Audited) -> str:
+def looked_at(one: AuditResults) -> str:
     """How much there was to look at."""
     counts = [
         (one.runs if one.runs != 1 else None, "run", "runs"),
@@ -137,7 +137,7 @@ def looked_at(one: Audited) -> str:
     return ", ".join(known) or "a log"
 
 
-def cards(one: Audited) -> list[Markup]:
+def cards(one: AuditResults) -> list[Markup]:
     """Figures in large letters, what they count in small ones, and whether that is good."""
     found = [
         ("delivered too early", one.violations),
@@ -159,7 +159,7 @@ def cards(one: Audited) -> list[Markup]:
     ]
 
 
-def channels_table(one: Audited, names: Names) -> Markup:
+def channels_table(one: AuditResults, names: Names) -> Markup:
     """Where it happened most."""
     several = len({channel.run_id for channel in one.channels}) > 1
     head = ["run"] if several else []
@@ -171,7 +171,7 @@ def channels_table(one: Audited, names: Names) -> Markup:
     )
 
 
-def sample_text(one: Audited) -> str:
+def sample_text(one: AuditResults) -> str:
     """What rests on a sample, and what does not."""
     return (
         f"Medians and the curve below are estimated from a sample of {one.sampled:,} of "
@@ -197,7 +197,7 @@ def channel_row(channel: Channel, names: Names, several: bool) -> list[str]:
     ]
 
 
-def held_back_chart(one: Audited) -> LineChart:
+def held_back_chart(one: AuditResults) -> LineChart:
     """How long causal order would have held the early messages back."""
     points = tuple((held_ns, share) for share, held_ns in one.held_back if held_ns > 0)
     return LineChart(
@@ -209,7 +209,9 @@ def held_back_chart(one: Audited) -> LineChart:
     )
 
 
-def all_examples(one: Audited, names: Names, told: Mapping[str, tuple[int, Diagram]]) -> Markup:
+def all_examples(
+    one: AuditResults, names: Names, told: Mapping[str, tuple[int, Diagram]]
+) -> Markup:
     """Examples of every run: of those with diagrams, and of some others, at once."""
     runs = sorted(one.worst, key=lambda run_id: (run_id not in told, -one.by_run.get(run_id, 0)))
     shown = [examples(one, run_id, names, told) for run_id in runs]
@@ -219,7 +221,7 @@ def all_examples(one: Audited, names: Names, told: Mapping[str, tuple[int, Diagr
 
 
 def examples(
-    one: Audited, run_id: str, names: Names, told: Mapping[str, tuple[int, Diagram]]
+    one: AuditResults, run_id: str, names: Names, told: Mapping[str, tuple[int, Diagram]]
 ) -> Markup:
     """The worst violations of a run in words; those that a diagram has can be jumped to."""
     items: list[Markup] = []

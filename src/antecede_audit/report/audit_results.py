@@ -17,7 +17,7 @@ from antecede_audit.judging.findings import (
     IDENTITY_COLUMNS,
     VIOLATION_COLUMNS,
     MessageId,
-    Verdict,
+    OracleVerdict,
     Violation,
 )
 from antecede_audit.report.sources import AUDIT, SUMMARY_FILE, VIOLATIONS_FOLDER, read_json
@@ -33,7 +33,7 @@ HELD_BACK: Final = "held_back_ns"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gathered:
+class ViolationCounts:
     """What is kept of the violations."""
 
     rows: int
@@ -45,7 +45,7 @@ class Gathered:
     """All columns: of each run the violations that came far too early, the worst first."""
 
 
-def gather_violations(folder: Path, sample_max: int = SAMPLE_MAX) -> Gathered:
+def gather_violations(folder: Path, sample_max: int = SAMPLE_MAX) -> ViolationCounts:
     """Go through the violations in a folder once."""
     pa = load_pyarrow("pyarrow")
     rows = rows_in(folder)
@@ -60,7 +60,7 @@ def gather_violations(folder: Path, sample_max: int = SAMPLE_MAX) -> Gathered:
         chosen = pa.array(range(-passed % stride, len(table), stride), pa.int64())
         sample.append(table.select([*CHANNEL, HELD_BACK]).take(chosen))
         passed += len(table)
-    return Gathered(
+    return ViolationCounts(
         rows=rows,
         channels=channels[0],
         sample=pa.concat_tables(sample),
@@ -165,7 +165,7 @@ class Channel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Audited:
+class AuditResults:
     """What was found in one or several logs."""
 
     title: str
@@ -201,12 +201,12 @@ class Audited:
         return sum(self.by_kind.values())
 
 
-def read_audit(folder: Path, sample_max: int = SAMPLE_MAX) -> Audited:
+def read_audit(folder: Path, sample_max: int = SAMPLE_MAX) -> AuditResults:
     """The results of `antecede audit` in this folder."""
     place = folder.absolute()
     summary = read_json(folder / SUMMARY_FILE)
     found = gather_violations(folder / VIOLATIONS_FOLDER, sample_max)
-    return Audited(
+    return AuditResults(
         # Called after its folder, or after the one that all of it belongs to.
         title=place.parent.name if place.name == AUDIT else place.name,
         judge="antecede audit",
@@ -243,7 +243,7 @@ def count_in(summary: Mapping[str, object], key: str) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def audited(verdicts: Mapping[str, Verdict], title: str) -> Audited:
+def audited(verdicts: Mapping[str, OracleVerdict], title: str) -> AuditResults:
     """The verdicts of the oracle on several runs, taken together."""
     rows = [
         (run_id, *violation.row())
@@ -256,7 +256,7 @@ def audited(verdicts: Mapping[str, Verdict], title: str) -> Audited:
         by_kind[kind] = by_kind.get(kind, 0) + 1
         channels.setdefault((run_id, process, early, late), []).append(held_back_ns)
     judged = list(verdicts.values())
-    return Audited(
+    return AuditResults(
         title=title,
         judge="the oracle",
         messages=sum(verdict.messages for verdict in judged),
@@ -318,7 +318,7 @@ def counts_of(channels: ArrowTable, column: str) -> dict[str, int]:
     return {row[column]: row["count_sum"] for row in ranked}
 
 
-def channels_of(found: Gathered) -> tuple[Channel, ...]:
+def channels_of(found: ViolationCounts) -> tuple[Channel, ...]:
     """The channels with most violations."""
     ranked = found.channels.sort_by([("count", "descending"), ("longest_ns", "descending")])
     return tuple(
@@ -349,7 +349,7 @@ def median_of(sample: ArrowTable, channel: Mapping[str, Any]) -> int:
     )
 
 
-def quantiles_of(found: Gathered) -> tuple[tuple[float, float], ...]:
+def quantiles_of(found: ViolationCounts) -> tuple[tuple[float, float], ...]:
     """How long causal order would have held violations back; the longest is that of all."""
     steps = steps_of(found.sample[HELD_BACK].to_pylist())
     longest_ns = load_pyarrow("pyarrow.compute").max(found.channels["longest_ns"]).as_py()

@@ -19,12 +19,12 @@ from antecede_audit.report.charts.spec import (
 )
 from antecede_audit.report.page.markup import Markup, element, joined
 from antecede_audit.report.page.section import Section, chart_grid, folded, legend, waits_legend
-from antecede_audit.report.recordings import Recording
+from antecede_audit.report.recordings import NamedRecording
 from antecede_audit.report.spacetime.times import cdf_of, latencies_ns, parts_of
 from antecede_lab.comparison import measurements as measured
 from antecede_lab.report.comparison_results import Comparison
 from antecede_lab.report.growth_page import charts_of_all, protocols_legend
-from antecede_lab.report.sweep_results import Group, Setting, Sweep, thinned
+from antecede_lab.report.sweep_results import SeedGroup, Setting, SweepResults, thinned
 
 SETTINGS_OPEN: Final = 6
 """So many settings of a sweep are shown at once; the others are folded away."""
@@ -47,7 +47,9 @@ PARTS: Final = ("sender_wait_mean_ns", "channel_mean_ns", "receiver_wait_mean_ns
 
 
 def latency_section(
-    recordings: Sequence[Recording], sweeps: Sequence[Sweep], comparisons: Sequence[Comparison]
+    recordings: Sequence[NamedRecording],
+    sweeps: Sequence[SweepResults],
+    comparisons: Sequence[Comparison],
 ) -> Section | None:
     """Distributions of recorded runs and of sweeps, and latency against load."""
     pieces = [
@@ -75,7 +77,7 @@ def run_look(number: int) -> Look:
     return Look(colour=(1, 2, 5, 3, 6, 7)[number % 6], dash=number // 6)
 
 
-def recorded_latencies(recordings: Sequence[Recording]) -> list[Markup]:
+def recorded_latencies(recordings: Sequence[NamedRecording]) -> list[Markup]:
     """The latencies of all recorded runs in one chart, and what they consist of in one each."""
     all_latencies = [latencies_ns(recording.run) for recording in recordings]
     lines = tuple(
@@ -105,7 +107,9 @@ def recorded_latencies(recordings: Sequence[Recording]) -> list[Markup]:
     return [*pieces, chart_grid([chart, *stacks])]
 
 
-def stack_of(recording: Recording, own_ns: Sequence[int], slowest_ns: int) -> StackChart | None:
+def stack_of(
+    recording: NamedRecording, own_ns: Sequence[int], slowest_ns: int
+) -> StackChart | None:
     """Messages from the quickest to the slowest: what their time consisted of.
 
     The axis goes to the slowest of all runs, so that runs can be compared by looking; a run that
@@ -130,7 +134,7 @@ def stack_of(recording: Recording, own_ns: Sequence[int], slowest_ns: int) -> St
 # Sweeps.
 
 
-def swept_latencies(sweep: Sweep) -> Markup:
+def swept_latencies(sweep: SweepResults) -> Markup:
     """For each setting the distributions of all protocols, and the means in their parts."""
     settings = [setting for setting in sweep.settings() if sweep.of_setting(setting)]
     shown = [setting_charts(sweep, setting) for setting in settings]
@@ -149,7 +153,7 @@ def swept_latencies(sweep: Sweep) -> Markup:
     return joined(pieces)
 
 
-def setting_charts(sweep: Sweep, setting: Setting) -> list[Chart]:
+def setting_charts(sweep: SweepResults, setting: Setting) -> list[Chart]:
     """Two charts about one setting: distributions, and means in their parts."""
     groups = sweep.of_setting(setting)
     title = f"{setting.scenario}, {setting.network}, n = {setting.processes:,}"
@@ -182,7 +186,7 @@ def visible(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     return [point for point in points if point[1] >= QUICKEST and point[0] > 0]
 
 
-def bar_of(group: Group) -> Bar | None:
+def bar_of(group: SeedGroup) -> Bar | None:
     """The mean latency of a protocol in its parts, which add up to it."""
     parts = [group.figure(name) for name in PARTS]
     latency = group.figure("latency_mean_ns")

@@ -11,18 +11,18 @@ from antecede.eventlog.layout import find_run, listing
 from antecede.eventlog.processes import processes_file, read_files, read_processes
 from antecede.units import counted
 from antecede_audit.eventlog.leftovers import find_leftovers
-from antecede_audit.judging.findings import Verdict
-from antecede_audit.report.sources import EVENTS, SUMMARY_FILE, Source, read_json
+from antecede_audit.judging.findings import OracleVerdict
+from antecede_audit.report.sources import EVENTS, SUMMARY_FILE, ReportSource, read_json
 from antecede_audit.report.spacetime.recording import (
     WHOLE,
-    Rows,
-    Run,
-    Window,
+    Recording,
+    RecordingRows,
+    TimeRange,
     build_run,
     rows_of_files,
 )
 from antecede_audit.report.spacetime.violations import judged
-from antecede_lab.report.sweep_results import Sweep, rank
+from antecede_lab.report.sweep_results import SweepResults, rank
 
 DRAWN: Final = 6
 """So many runs get a diagram unless somebody asks for others."""
@@ -32,20 +32,20 @@ NAMES_FOLDER: Final = "processes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recording:
+class NamedRecording:
     """A run that was read, and what the oracle says about it."""
 
-    run: Run
+    run: Recording
     run_id: str
     path: Path
     note: str
     """What was left out, if anything."""
-    verdict: Verdict | None
+    verdict: OracleVerdict | None
     """None if the run is too long for the oracle, or was not read as a whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Logged:
+class LoggedRun:
     """A run that has an event log, and where."""
 
     run_id: str
@@ -53,19 +53,19 @@ class Logged:
     files: list[Path]
 
 
-def logged_runs(sources: Sequence[Source]) -> list[Logged]:
+def logged_runs(sources: Sequence[ReportSource]) -> list[LoggedRun]:
     """All runs with an event log."""
     return [
-        Logged(run_id=run_id, path=source.path, files=files)
+        LoggedRun(run_id=run_id, path=source.path, files=files)
         for source in sources
         if source.kind == EVENTS
         for run_id, files in source.runs.items()
     ]
 
 
-def chosen_runs(runs: Sequence[Logged], patterns: Sequence[str]) -> list[Logged]:
+def chosen_runs(runs: Sequence[LoggedRun], patterns: Sequence[str]) -> list[LoggedRun]:
     """The runs that are asked for."""
-    chosen: list[Logged] = []
+    chosen: list[LoggedRun] = []
     for pattern in patterns:
         found = [run for run in runs if fnmatchcase(run.run_id, pattern)]
         if not found:
@@ -75,14 +75,14 @@ def chosen_runs(runs: Sequence[Logged], patterns: Sequence[str]) -> list[Logged]
     return chosen
 
 
-def read_recording(logged: Logged, name: str, window: Window = WHOLE) -> Recording:
+def read_recording(logged: LoggedRun, name: str, window: TimeRange = WHOLE) -> NamedRecording:
     """Read one run; `name` is what the report calls it."""
     rows = rows_of_files(logged.files, window)
     names = names_of(logged)
     run = build_run(rows, name, names=names)
     cut = cut_off(logged)
     verdict = judged(rows.rows) if rows.is_whole else None
-    return Recording(
+    return NamedRecording(
         run=run,
         run_id=logged.run_id,
         path=logged.path,
@@ -91,14 +91,14 @@ def read_recording(logged: Logged, name: str, window: Window = WHOLE) -> Recordi
     )
 
 
-def cut_off(logged: Logged) -> set[int]:
+def cut_off(logged: LoggedRun) -> set[int]:
     """The processes whose logs break off: they were killed, or still run."""
     folder = logged.files[0].parent
     found = find_leftovers(folder) if logged.path.is_dir() else []
     return {one.process for one in found if one.process is not None}
 
 
-def note_about(rows: Rows, run: Run, cut: Sequence[str]) -> str:
+def note_about(rows: RecordingRows, run: Recording, cut: Sequence[str]) -> str:
     """What the reader should know about this log."""
     notes: list[str] = []
     if cut:
@@ -119,7 +119,7 @@ def note_about(rows: Rows, run: Run, cut: Sequence[str]) -> str:
     return " ".join(notes)
 
 
-def names_of(logged: Logged) -> dict[int, str]:
+def names_of(logged: LoggedRun) -> dict[int, str]:
     """What the processes are called, if somebody has written that down."""
     if logged.path.is_file() or logged.files[0].parent == logged.path:
         tables = [processes_file(file) for file in logged.files]
@@ -135,7 +135,7 @@ def names_of(logged: Logged) -> dict[int, str]:
         return {}
 
 
-def display_names(runs: Sequence[Logged]) -> list[str]:
+def display_names(runs: Sequence[LoggedRun]) -> list[str]:
     """What the report calls each run: its id, with the folder where ids alone are not enough."""
     ids = [run.run_id for run in runs]
     return [
@@ -144,7 +144,7 @@ def display_names(runs: Sequence[Logged]) -> list[str]:
     ]
 
 
-def place_of(run: Logged) -> str:
+def place_of(run: LoggedRun) -> str:
     """The folder that tells a run from others of the same id."""
     path = run.path if run.path.name != EVENTS else run.path.parent
     return path.name
@@ -155,8 +155,8 @@ VIOLATING = 2
 
 
 def runs_worth_drawing(
-    logged: Sequence[Logged], sweeps: Sequence[Sweep], early: Mapping[str, int]
-) -> list[Logged]:
+    logged: Sequence[LoggedRun], sweeps: Sequence[SweepResults], early: Mapping[str, int]
+) -> list[LoggedRun]:
     """A few runs; `early` says how many messages came too early, by the id of the run.
 
     Of a sweep, the protocols on the same workload, network and seed: those of the setting with
@@ -166,12 +166,12 @@ def runs_worth_drawing(
     known = [run for run in logged if run.run_id in swept]
     if len(known) < 2:
         return first_few(logged, early)
-    groups: dict[tuple[object, ...], list[Logged]] = {}
+    groups: dict[tuple[object, ...], list[LoggedRun]] = {}
     for run in known:
         one = swept[run.run_id]
         groups.setdefault((*one.setting, one.seed), []).append(run)
 
-    def worth(group: list[Logged]) -> tuple[int, int]:
+    def worth(group: list[LoggedRun]) -> tuple[int, int]:
         return len(group), sum(early.get(run.run_id, 0) for run in group)
 
     best = max(groups.values(), key=worth)
@@ -179,7 +179,7 @@ def runs_worth_drawing(
     return best[:DRAWN]
 
 
-def first_few(logged: Sequence[Logged], early: Mapping[str, int]) -> list[Logged]:
+def first_few(logged: Sequence[LoggedRun], early: Mapping[str, int]) -> list[LoggedRun]:
     """The first runs, and among them those with most violations."""
     worst = sorted(
         (run for run in logged if early.get(run.run_id)), key=lambda run: -early[run.run_id]
@@ -214,7 +214,7 @@ class Ingested:
     """Sender, receiver, messages, and how many arrive before they are sent."""
 
 
-def read_ingested(sources: Iterable[Source]) -> list[Ingested]:
+def read_ingested(sources: Iterable[ReportSource]) -> list[Ingested]:
     """The ingests that some of these logs come from."""
     found: list[Ingested] = []
     for source in sources:

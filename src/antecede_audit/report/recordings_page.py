@@ -8,16 +8,16 @@ from antecede_audit.report.charts.scale import plain, time_text
 from antecede_audit.report.charts.spec import Axis, LineChart, Look, Series
 from antecede_audit.report.page.markup import Markup, element, joined, json_script
 from antecede_audit.report.page.section import Section, chart_grid, legend, paragraph, table
-from antecede_audit.report.recordings import Ingested, Recording
+from antecede_audit.report.recordings import Ingested, NamedRecording
 from antecede_audit.report.spacetime.diagram import Diagram, diagram_object
-from antecede_audit.report.spacetime.recording import IMPLIED, MISSING, Run
+from antecede_audit.report.spacetime.recording import IMPLIED, MISSING, Recording
 from antecede_audit.report.spacetime.times import latencies_ns, levels_of
 
 UNKNOWN: Final = "-"
 """What a log does not say."""
 
 
-def recordings_table(recordings: Sequence[Recording], early: Mapping[str, int]) -> Markup:
+def recordings_table(recordings: Sequence[NamedRecording], early: Mapping[str, int]) -> Markup:
     """A row for each run; `early` says how many messages of it came too early, if that is known."""
     # What people look for first stands first: a telephone shows three columns.
     head = ["run", "too early", "messages", "processes", "lasted", "median latency", "p99"]
@@ -29,7 +29,7 @@ def recordings_table(recordings: Sequence[Recording], early: Mapping[str, int]) 
     return table(head, rows)
 
 
-def figures_of(run: Run, early: int | None) -> list[Markup | str]:
+def figures_of(run: Recording, early: int | None) -> list[Markup | str]:
     """The figures of a run; metadata and control packets are those for one message."""
     latencies = latencies_ns(run)
     count = max(run.messages, 1)
@@ -55,7 +55,7 @@ LOOKS = {
 }
 
 
-def buffers_section(recordings: Sequence[Recording]) -> Section | None:
+def buffers_section(recordings: Sequence[NamedRecording]) -> Section | None:
     """A chart for each run in which anything was ever buffered or under way."""
     longest_ns = max((recording.run.span_ns for recording in recordings), default=1)
     charts = [
@@ -72,7 +72,7 @@ def buffers_section(recordings: Sequence[Recording]) -> Section | None:
     )
 
 
-def chart_of(recording: Recording, longest_ns: int) -> LineChart | None:
+def chart_of(recording: NamedRecording, longest_ns: int) -> LineChart | None:
     """The levels of one run, on an axis that all runs share; None if its log knows no buffers."""
     levels = levels_of(recording.run)
     columns = (levels.sending, levels.travelling, levels.receiving)

@@ -52,7 +52,7 @@ SPARK_PART: Final = "part-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class ReportSource:
     """Something that a report can be made of."""
 
     kind: str
@@ -77,9 +77,9 @@ WORDS: Final = {
 }
 
 
-def find_sources(paths: Sequence[Path]) -> list[Source]:
+def find_sources(paths: Sequence[Path]) -> list[ReportSource]:
     """Everything below these paths; `LocalError` if there is nothing, or a path does not exist."""
-    found: list[Source] = []
+    found: list[ReportSource] = []
     for path in paths:
         if not path.exists():
             raise LocalError(f"cannot read {path}: there is no such file or directory")
@@ -101,18 +101,18 @@ def check_settled(path: Path) -> None:
             part_files(folder)
 
 
-def source_of_file(path: Path) -> Source:
+def source_of_file(path: Path) -> ReportSource:
     """A single file: an event log, or the results of a comparison."""
     if path.name == COMPARISON_FILE:
-        return Source(kind=COMPARISON, path=path.parent)
+        return ReportSource(kind=COMPARISON, path=path.parent)
     if not suffix_of(path):
         raise LocalError(f"{path} is neither an event log nor the result of another command")
     if not has_columns(path, COLUMNS):
         raise LocalError(f"{path} is no event log: it lacks some of {', '.join(COLUMNS)}")
-    return Source(kind=EVENTS, path=path, runs=find_runs(path))
+    return ReportSource(kind=EVENTS, path=path, runs=find_runs(path))
 
 
-def sources_at(folder: Path, depth: int) -> Iterator[Source]:
+def sources_at(folder: Path, depth: int) -> Iterator[ReportSource]:
     """What is in this folder and below it, in the order of names."""
     yield from results_in(folder)
     events = events_in(folder)
@@ -125,33 +125,33 @@ def sources_at(folder: Path, depth: int) -> Iterator[Source]:
             yield from sources_at(below, depth - 1)
 
 
-def results_in(folder: Path) -> Iterator[Source]:
+def results_in(folder: Path) -> Iterator[ReportSource]:
     """Results of other commands in this very folder."""
     for name, kind in RESULTS.items():
         if (folder / name).is_file():
-            yield Source(kind=kind, path=folder)
+            yield ReportSource(kind=kind, path=folder)
     parts = sorted((folder / RUNS_FOLDER).glob(f"{SPARK_PART}*.parquet"))
     if parts and has_columns(parts[0], SWEEP_COLUMNS):
-        yield Source(kind=SWEEP, path=folder)
+        yield ReportSource(kind=SWEEP, path=folder)
     if (folder / VIOLATIONS_FOLDER).is_dir() and (folder / SUMMARY_FILE).is_file():
-        yield Source(kind=AUDIT, path=folder)
+        yield ReportSource(kind=AUDIT, path=folder)
 
 
-def events_in(folder: Path) -> Source | None:
+def events_in(folder: Path) -> ReportSource | None:
     """The event logs of this very folder: a dataset, parts of one run, or a file for each run."""
     if is_partitioned(folder):
         first = next(iter(first_parts(folder)), None)
         if first is None or not has_columns(first, COLUMNS):
             return None
-        return Source(kind=EVENTS, path=folder, runs=find_runs(folder))
+        return ReportSource(kind=EVENTS, path=folder, runs=find_runs(folder))
     files = sorted(file for file in folder.iterdir() if file.is_file() and is_part(file))
     logs = [file for file in files if has_columns(file, COLUMNS)]
     if not logs:
         return None
     if all(file.name.startswith(SPARK_PART) for file in logs) or are_of_nodes(logs):
-        return Source(kind=EVENTS, path=folder, runs={folder.name: logs})
+        return ReportSource(kind=EVENTS, path=folder, runs={folder.name: logs})
     runs = {name: paths for file in logs for name, paths in find_runs(file).items()}
-    return Source(kind=EVENTS, path=folder, runs=runs)
+    return ReportSource(kind=EVENTS, path=folder, runs=runs)
 
 
 def are_of_nodes(logs: Sequence[Path]) -> bool:

@@ -9,7 +9,7 @@ from antecede_audit.report.charts.spec import Axis, LineChart, Look, Series
 from antecede_audit.report.page.document import Report, page_text
 from antecede_audit.report.page.markup import Markup
 from antecede_audit.report.page.section import Section, chart_grid, paragraph, table
-from antecede_audit.spark.watch.progress import Channel, Progress
+from antecede_audit.spark.watch.progress import BatchProgress, Channel
 
 BATCHES_SHOWN: Final = 200
 TABLE_BATCHES: Final = 20
@@ -22,7 +22,7 @@ DATED_NS: Final = 946_684_800 * NS_PER_S
 
 
 def watch_page(
-    progress: Sequence[Progress],
+    progress: Sequence[BatchProgress],
     channels: Sequence[Channel],
     names: Mapping[int, str],
     source: str,
@@ -62,7 +62,7 @@ def watch_page(
     )
 
 
-def opening_of(progress: Sequence[Progress]) -> Markup:
+def opening_of(progress: Sequence[BatchProgress]) -> Markup:
     """What has been found so far, in a sentence each."""
     found = sum(one.violations for one in progress)
     events = sum(one.events for one in progress)
@@ -74,7 +74,7 @@ def opening_of(progress: Sequence[Progress]) -> Markup:
     )
 
 
-def lag_text(progress: Sequence[Progress]) -> str:
+def lag_text(progress: Sequence[BatchProgress]) -> str:
     """Up to when a watch has judged, in words that suit the clock of the log."""
     if not progress:
         return "nothing yet"
@@ -88,13 +88,13 @@ def lag_text(progress: Sequence[Progress]) -> str:
     return f"{duration_text(max(mark_ns, 0))} of the log's own time"
 
 
-def lag_of(one: Progress) -> int | None:
+def lag_of(one: BatchProgress) -> int | None:
     """How far behind its clock a batch was judged; None if the log is not of these hours."""
     lag_ns = one.clock_ns - one.mark_ns
     return lag_ns if 0 <= lag_ns < LAG_MAX_NS else None
 
 
-def rate_chart(progress: Sequence[Progress]) -> LineChart:
+def rate_chart(progress: Sequence[BatchProgress]) -> LineChart:
     """Violations per thousand events, by batch."""
     return batch_chart(
         "Messages that came too early",
@@ -103,7 +103,7 @@ def rate_chart(progress: Sequence[Progress]) -> LineChart:
     )
 
 
-def lag_charts(progress: Sequence[Progress]) -> list[LineChart]:
+def lag_charts(progress: Sequence[BatchProgress]) -> list[LineChart]:
     """How far behind the watch was, by batch; nothing for a log of another time."""
     lags = [(one.batch, float(lag)) for one in progress if (lag := lag_of(one)) is not None]
     behind = Axis(title="judged up to so long before", unit="time", low=0)
@@ -136,7 +136,7 @@ def channel_table(channels: Sequence[Channel], names: Mapping[int, str]) -> Mark
     return table(("from", "to", "too early"), rows, texts=2) if rows else paragraph("None so far.")
 
 
-def batch_table(progress: Sequence[Progress]) -> Markup:
+def batch_table(progress: Sequence[BatchProgress]) -> Markup:
     """What each batch came to, the last one first."""
     shown = {
         "events": "events",

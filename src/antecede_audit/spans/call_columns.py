@@ -49,12 +49,12 @@ def calls_among(spans: Batch, keys: Column, tally: Counter[str]) -> Iterator[Bat
     """
     if not spans.num_rows:
         return
-    ids = Ids(spans)
+    ids = SpanIndex(spans)
     if ids.is_shared.any():
         first = without_duplicates(spans)
         tally[DUPLICATES] += spans.num_rows - first.num_rows
-        spans, ids = first, Ids(first)
-    forest = Forest(spans, ids, keys)
+        spans, ids = first, SpanIndex(first)
+    forest = SpanForest(spans, ids, keys)
     tally.update(forest.counted())
     yield from forest.calls()
 
@@ -94,7 +94,7 @@ def hashes_or_null(texts: Column) -> Column:
     return pa.array(hashes_of(texts), mask=missing)
 
 
-class Ids:
+class SpanIndex:
     """The ids of spans and of their parents, as numbers; and who has them."""
 
     def __init__(self, spans: Batch) -> None:
@@ -123,10 +123,10 @@ class Ids:
         return np.repeat(places, sizes), self._order[np.repeat(start, sizes) + within]
 
 
-class Forest:
+class SpanForest:
     """The spans of some traces, each with its parent and its handler."""
 
-    def __init__(self, spans: Batch, ids: Ids, keys: Column) -> None:
+    def __init__(self, spans: Batch, ids: SpanIndex, keys: Column) -> None:
         self._spans: Final = spans
         self._ids: Final = ids
         self._process: Final = pc.index_in(spans["process"], keys).to_numpy()

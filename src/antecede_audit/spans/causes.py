@@ -35,12 +35,12 @@ from antecede_audit.spans.order import (
     ALONG,
     NUMBERED,
     SENDING,
-    Numbering,
+    MessageNumbering,
     ends_of,
     in_order_of,
     numbered,
 )
-from antecede_audit.spans.plans import Plans
+from antecede_audit.spans.plans import CauseColumns
 from antecede_audit.spans.schemas import LONG, table
 from antecede_audit.spark.schemas import WORKLOAD
 
@@ -80,7 +80,7 @@ Name: TypeAlias = int | str
 """What a message, a trace or a span goes by: its name, or a hash of that."""
 
 
-class Local(NamedTuple):
+class LocalEvent(NamedTuple):
     """A submission or a delivery, in the order of its process."""
 
     process: int
@@ -98,7 +98,7 @@ class Local(NamedTuple):
     causes: list[str] | None
 
 
-class Heard(NamedTuple):
+class ReceivedMessage(NamedTuple):
     """A delivery that a send may have to wait for."""
 
     number: int
@@ -108,22 +108,22 @@ class Heard(NamedTuple):
 
 
 @final
-class Memory:
+class CauseMemory:
     """What one process has delivered, within one trace if there are traces."""
 
     def __init__(self, first_ns: int) -> None:
         self._first_ns: Final = first_ns
-        self._heard: list[Heard] = []
-        self._by_handler: Final[dict[Name, list[Heard]]] = {}
+        self._heard: list[ReceivedMessage] = []
+        self._by_handler: Final[dict[Name, list[ReceivedMessage]]] = {}
         self._asked: Final[dict[Name, int]] = {}
         """By request sent: how many deliveries came before it."""
-        self._labelled: Final[dict[str, Heard]] = {}
+        self._labelled: Final[dict[str, ReceivedMessage]] = {}
         self._count = 0
         self._cut = 0
 
-    def deliver(self, event: Local) -> None:
+    def deliver(self, event: LocalEvent) -> None:
         """Take in a delivery."""
-        heard = Heard(self._count, event.message_id, event.time_ns)
+        heard = ReceivedMessage(self._count, event.message_id, event.time_ns)
         self._count += 1
         asked = 0 if event.answers is None else self._asked.pop(event.answers, 0)
         self._heard = self._after(asked, self._heard, heard)
@@ -133,7 +133,7 @@ class Memory:
         if event.label is not None:
             self._labelled[event.label] = heard
 
-    def submit(self, copies: list[Local]) -> Row:
+    def submit(self, copies: list[LocalEvent]) -> Row:
         """What the message with these copies waits for, as a row of the workload."""
         event = copies[0]
         unknown = 0
@@ -162,7 +162,9 @@ class Memory:
             cut,
         )
 
-    def _after(self, asked: int, earlier: list[Heard], heard: Heard) -> list[Heard]:
+    def _after(
+        self, asked: int, earlier: list[ReceivedMessage], heard: ReceivedMessage
+    ) -> list[ReceivedMessage]:
         """What is still to be waited for once this is delivered, the reply to what was asked."""
         if asked:
             earlier = [other for other in earlier if other.number >= asked]
@@ -178,10 +180,10 @@ def without_repeats(numbers: list[int]) -> list[int]:
     return numbers if len(numbers) < 2 else list(dict.fromkeys(numbers))
 
 
-def planned_messages(events: Iterable[Local], first_ns: int) -> Iterator[Row]:
+def planned_messages(events: Iterable[LocalEvent], first_ns: int) -> Iterator[Row]:
     """The rows of the workload that the events of one process (and trace), in order, amount to."""
-    memory = Memory(first_ns)
-    copies: list[Local] = []
+    memory = CauseMemory(first_ns)
+    copies: list[LocalEvent] = []
     for event in events:
         if copies and (event.phase != SENDING or event.message_id != copies[0].message_id):
             yield memory.submit(copies)
@@ -195,7 +197,7 @@ def planned_messages(events: Iterable[Local], first_ns: int) -> Iterator[Row]:
 
 
 def work_parcels(
-    batches: Iterable[Batch], numbering: Numbering | None, tasks: int
+    batches: Iterable[Batch], numbering: MessageNumbering | None, tasks: int
 ) -> Iterator[Batch]:
     """The copies, each where the others of its trace are, or of its process, if it has none: packed
     for the task of either end, or once for both.
@@ -277,7 +279,7 @@ def planned_batches(events: Batch, first_ns: int) -> Iterator[Batch]:
     In:  `GROUPED`.
     Out: `PLANNED`.
     """
-    plans = Plans(events, RECALLED, CAUSES_MAX)
+    plans = CauseColumns(events, RECALLED, CAUSES_MAX)
     columns = plans.columns(first_ns)
     nothing = pa.array(np.zeros(len(columns[0]), np.int64))
     schema = arrow_schema(PLANNED)
@@ -290,6 +292,6 @@ def planned_batches(events: Batch, first_ns: int) -> Iterator[Batch]:
     others = (
         row
         for _, group in groups_of(rows, 2)
-        for row in planned_messages(map(Local._make, group), first_ns)
+        for row in planned_messages(map(LocalEvent._make, group), first_ns)
     )
     yield from batches_of(others, PLANNED)

@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 from pyspark.sql.types import IntegerType, StructType
 
 from antecede_audit.columns.arrow_rows import Batch, Column, Integers, arrow_schema
-from antecede_audit.columns.clock_offsets import Clocks, Gap, repaired_clocks
+from antecede_audit.columns.clock_offsets import ClockOffsets, Gap, repaired_clocks
 from antecede_audit.parcels import unpacked
-from antecede_audit.shuffle import LEAST, MEDIAN, SUM, Moving
+from antecede_audit.shuffle import LEAST, MEDIAN, SUM, Shuffle
 from antecede_audit.spans.schemas import LONG, MESSAGES, table
 
 MESSAGE: Final = "message"
@@ -57,7 +57,7 @@ def gap_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
     return (gaps_of(messages) for messages in unpacked(batches, MESSAGES))
 
 
-def repaired(messages: Moving, keys: Sequence[str]) -> tuple[list[Gap], Clocks]:
+def repaired(messages: Shuffle, keys: Sequence[str]) -> tuple[list[Gap], ClockOffsets]:
     """The gaps of all pairs of processes with these names, and clocks that satisfy them; medians
     are looked at only where gaps contradict each other.
 

@@ -121,7 +121,7 @@ END: Final = "end"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stretches:
+class RangePartitioning:
     """How processes and times are one number, and where that is cut into tasks."""
 
     first_ns: int
@@ -149,13 +149,13 @@ class Stretches:
         return len(self.cuts) + 1
 
 
-def stretches(process: Integers, time_ns: Integers, tasks: int) -> Stretches:
+def stretches(process: Integers, time_ns: Integers, tasks: int) -> RangePartitioning:
     """Where to cut so that every one of `tasks` tasks has as much of this sample."""
     bits = KEY_BITS - int(process.max(initial=0)).bit_length()
     first_ns = max(int(time_ns.min(initial=TIME_NS_LIMIT)), -TIME_NS_LIMIT)
     last_ns = min(int(time_ns.max(initial=first_ns)), TIME_NS_LIMIT)
     shift = max(0, (last_ns - first_ns).bit_length() - bits)
-    uncut = Stretches(
+    uncut = RangePartitioning(
         first_ns=first_ns, last_ns=last_ns, bits=bits, shift=shift, cuts=np.zeros(0, np.int64)
     )
     keys = np.sort(uncut.key(process, time_ns))
@@ -177,7 +177,7 @@ def in_order_of(keys: Sequence[Integers], telling: int = 2) -> Integers:
 
 
 @dataclass(frozen=True, slots=True)
-class Offsets:
+class PartitionOffsets:
     """What to add to the place of a row in its task to get its number at its process."""
 
     by_task: dict[int, tuple[Integers, Integers]]
@@ -190,7 +190,7 @@ class Offsets:
         return found
 
 
-def offsets_of(counts: Iterable[Count]) -> Offsets:
+def offsets_of(counts: Iterable[Count]) -> PartitionOffsets:
     """The offsets, from what each task has of each process."""
     found: dict[int, tuple[list[int], list[int]]] = {}
     before: dict[int, int] = {}
@@ -203,10 +203,14 @@ def offsets_of(counts: Iterable[Count]) -> Offsets:
         offsets.append(before.get(process, 0) - place)
         before[process] = before.get(process, 0) + count
         place += count
-    return Offsets({task: (np.array(one), np.array(two)) for task, (one, two) in found.items()})
+    return PartitionOffsets(
+        {task: (np.array(one), np.array(two)) for task, (one, two) in found.items()}
+    )
 
 
-def placing(batches: Iterable[Batch], offsets: Integers, by_sender: Stretches) -> Iterator[Batch]:
+def placing(
+    batches: Iterable[Batch], offsets: Integers, by_sender: RangePartitioning
+) -> Iterator[Batch]:
     """The messages on one clock for all, packed for the tasks of their senders.
 
     In:  parcels of `MESSAGES`; what to add to the clock of each process.
@@ -218,7 +222,7 @@ def placing(batches: Iterable[Batch], offsets: Integers, by_sender: Stretches) -
         yield from parcels_of(PLACED_SORT, rows, task)
 
 
-def sequencing(batches: Iterable[Batch], by_process: Stretches) -> Iterator[Batch]:
+def sequencing(batches: Iterable[Batch], by_process: RangePartitioning) -> Iterator[Batch]:
     """The copies of one task in the order of their senders, and what is told about them.
 
     A message's sequence is how many copies its sender had sent before it, and one.
@@ -261,7 +265,7 @@ def sendings_of(copies: Batch, leads: Flags, task: int) -> Batch:
     return batch_of_columns(columns, SENDINGS)
 
 
-def havings_of(copies: Batch, by_process: Stretches) -> Batch:
+def havings_of(copies: Batch, by_process: RangePartitioning) -> Batch:
     """How many events of which process these copies bring to which task."""
     process, time_ns = (
         np.concatenate([copies[name].to_numpy() for name in names]).astype(np.int64)
@@ -282,10 +286,10 @@ def edges_of(copies: Batch) -> Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Numbering:
+class MessageNumbering:
     """How messages get their numbers."""
 
-    offsets: Offsets
+    offsets: PartitionOffsets
     first_ids: Integers
     """By sender: the number of its first message among those of all."""
 
@@ -306,7 +310,7 @@ class Numbering:
         return shaped(NUMBERED, known, sent)
 
 
-def numbered(batches: Iterable[Batch], numbering: Numbering | None) -> Iterator[Batch]:
+def numbered(batches: Iterable[Batch], numbering: MessageNumbering | None) -> Iterator[Batch]:
     """The copies in parcels with their numbers, which they have already if there is no numbering.
 
     In:  parcels of `SENT`, or of `NUMBERED`.
@@ -341,7 +345,7 @@ def ends_of(copies: Batch) -> dict[str, Column]:
 
 
 def end_parcels(
-    batches: Iterable[Batch], numbering: Numbering | None, by_process: Stretches
+    batches: Iterable[Batch], numbering: MessageNumbering | None, by_process: RangePartitioning
 ) -> Iterator[Batch]:
     """The two ends of every copy, packed for the task that has this stretch of its process.
 
@@ -360,7 +364,7 @@ def end_parcels(
         yield from parcels_of(END, shaped(ENDS, ends | joined), task)
 
 
-def event_batches(batches: Iterable[Batch], offsets: Offsets) -> Iterator[Batch]:
+def event_batches(batches: Iterable[Batch], offsets: PartitionOffsets) -> Iterator[Batch]:
     """The events of a task with their positions, sorted.
 
     In:  parcels of `ENDS`.

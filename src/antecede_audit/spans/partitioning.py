@@ -70,10 +70,10 @@ def packing(batches: Iterable[Batch], buckets: int) -> Iterator[Batch]:
     In:  `RECORDS`.
     Out: `PARCELS`.
     """
-    return Packing(buckets).parcels(batches)
+    return RecordPartitioner(buckets).parcels(batches)
 
 
-class Packing:
+class RecordPartitioner:
     """Packs the records of one task."""
 
     def __init__(self, buckets: int) -> None:

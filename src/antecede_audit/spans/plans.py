@@ -22,7 +22,7 @@ OTHER: Final = np.uint64(0xC2B2AE3D27D4EB4F)
 UNKNOWN: Final = -1
 
 
-class Plans:
+class CauseColumns:
     """The events of some groups, in order, and what their messages wait for.
 
     In: `causes.GROUPED`; of messages that were waited for once, so many are waited for again; and

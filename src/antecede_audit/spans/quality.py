@@ -13,17 +13,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from antecede_audit.columns.arrow_rows import Batch, Integers, together
-from antecede_audit.columns.clock_offsets import Clocks, Gap
+from antecede_audit.columns.clock_offsets import ClockOffsets, Gap
 from antecede_audit.jobs.trace_files import find_files, parts_of
 from antecede_audit.parcels import parcels_of_one
-from antecede_audit.shuffle import Here
+from antecede_audit.shuffle import LocalShuffle
 from antecede_audit.spans.call_columns import DUPLICATES, ORPHANS, UNHEARD, calls_among
 from antecede_audit.spans.clocks import GAP, MESSAGE, gap_rows, repaired
 from antecede_audit.spans.damage import check_readable
 from antecede_audit.spans.formats.catalogue import AUTO
 from antecede_audit.spans.names import names_of
 from antecede_audit.spans.partitioning import MOVED_SPANS, fields_of
-from antecede_audit.spans.reading import Manner, read_together, record_batches
+from antecede_audit.spans.reading import ReadOptions, read_together, record_batches
 from antecede_audit.spans.schemas import FILES, MESSAGES, REJECTS
 
 SPANS_MAX: Final = 1_000_000
@@ -31,7 +31,7 @@ SPANS_MAX: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Service:
+class ServiceQuality:
     """One process as its spans show it."""
 
     name: str
@@ -46,7 +46,7 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class ProcessPair:
     """Two processes whose messages no offset puts in order."""
 
     sender: str
@@ -57,7 +57,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quality:
+class TraceQuality:
     """Everything there is to say about some traces."""
 
     spans: int
@@ -76,8 +76,8 @@ class Quality:
     """Messages that arrive before they are sent, by the clocks as they were recorded."""
     backwards_repaired: int
     """The same, by clocks that are moved."""
-    services: list[Service]
-    impossible: list[Pair]
+    services: list[ServiceQuality]
+    impossible: list[ProcessPair]
 
     def as_object(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -86,12 +86,12 @@ class Quality:
 
 def quality_of(
     paths: Sequence[str], *, format_name: str = AUTO, spans_max: int = SPANS_MAX
-) -> Quality:
+) -> TraceQuality:
     """What the traces at these paths are like; `LocalError` if there are none."""
     rejects: Counter[str] = Counter()
     batches: list[Batch] = []
     count = 0
-    manner = Manner(format_name=format_name)
+    manner = ReadOptions(format_name=format_name)
     parts = parts_of(find_files(paths).files)
     records = (record for part in parts for record in read_together(part, manner))
     for batch in record_batches(records):
@@ -105,16 +105,19 @@ def quality_of(
     return described(spans, rejects, count <= spans_max)
 
 
-def described(spans: Batch, rejects: Counter[str], complete: bool) -> Quality:
+def described(spans: Batch, rejects: Counter[str], complete: bool) -> TraceQuality:
     """The figures of these spans, which are rows of `MOVED_SPANS`."""
     tally: Counter[str] = Counter()
     names = names_of(spans["process"].to_pylist())
     keys = list(names)
     messages = together([*calls_among(spans, pa.array(keys, pa.string()), tally)], MESSAGES)
     gaps, clocks = repaired(
-        Here([[*parcels_of_one(MESSAGE, messages), *parcels_of_one(GAP, gap_rows(messages))]]), keys
+        LocalShuffle(
+            [[*parcels_of_one(MESSAGE, messages), *parcels_of_one(GAP, gap_rows(messages))]]
+        ),
+        keys,
     )
-    return Quality(
+    return TraceQuality(
         spans=spans.num_rows,
         complete=complete,
         traces=pc.count_distinct(spans["trace"]).as_py(),
@@ -148,8 +151,8 @@ def backwards(messages: Batch, offsets: Integers) -> int:
 
 
 def services_of(
-    spans: Batch, names: dict[str, str], clocks: Clocks, gaps: Sequence[Gap]
-) -> list[Service]:
+    spans: Batch, names: dict[str, str], clocks: ClockOffsets, gaps: Sequence[Gap]
+) -> list[ServiceQuality]:
     """Every process: how many spans, how fine its clock is, how far it is moved."""
     process = pc.index_in(spans["process"], pa.array(list(names), pa.string())).to_numpy()
     ends = pc.coalesce(spans["end_ns"], spans["start_ns"]).to_numpy()
@@ -158,7 +161,7 @@ def services_of(
     np.gcd.at(resolution, process, np.gcd(spans["start_ns"].to_numpy(), ends))
     uncertain = uncertainties(gaps)
     return [
-        Service(
+        ServiceQuality(
             name=name,
             spans=counts[number],
             resolution_ns=rounded_unit(int(resolution[number])),
@@ -189,10 +192,12 @@ def uncertainties(gaps: Sequence[Gap]) -> dict[str, int]:
     return found
 
 
-def impossible_pairs(gaps: Sequence[Gap], clocks: Clocks, names: dict[str, str]) -> list[Pair]:
+def impossible_pairs(
+    gaps: Sequence[Gap], clocks: ClockOffsets, names: dict[str, str]
+) -> list[ProcessPair]:
     """The pairs that no offsets put right, the worst first."""
     found = [
-        Pair(
+        ProcessPair(
             sender=names[gap.sender],
             receiver=names[gap.receiver],
             messages=gap.copies,

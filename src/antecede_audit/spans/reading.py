@@ -35,9 +35,14 @@ from antecede_audit.spans.formats.catalogue import (
     read_lines,
     unknown_content,
 )
-from antecede_audit.spans.formats.containers import Damage, contents, damage_of
+from antecede_audit.spans.formats.containers import DamagedFile, contents, damage_of
 from antecede_audit.spans.formats.otlp_columns import SpanColumns
-from antecede_audit.spans.formats.records import KEEP_NOTHING, Copy, Reject, Span
+from antecede_audit.spans.formats.records import (
+    KEEP_NOTHING,
+    MessageRecord,
+    RejectRecord,
+    SpanRecord,
+)
 from antecede_audit.spans.partitioning import packing
 from antecede_audit.spans.schemas import COPY, FILE, PARTS, RECORDS, REJECT, SPAN
 
@@ -60,7 +65,7 @@ class FileRead(NamedTuple):
     damage: str | None = None
 
 
-Numbered: TypeAlias = tuple[int, int, str, Span | Copy | Reject | FileRead]
+Numbered: TypeAlias = tuple[int, int, str, SpanRecord | MessageRecord | RejectRecord | FileRead]
 NumberedTogether: TypeAlias = tuple[int, int, str, FoundTogether | FileRead]
 """A record, or many spans, of which the first has this number."""
 
@@ -68,9 +73,9 @@ FilesFound: TypeAlias = Iterator[tuple[str, str, Iterator[FoundTogether]]]
 """Each file: its name, its format, and what is found in it."""
 
 SORTS: Final[dict[type, tuple[str, StructType]]] = {
-    Span: ("span", SPAN),
-    Copy: ("copy", COPY),
-    Reject: ("reject", REJECT),
+    SpanRecord: ("span", SPAN),
+    MessageRecord: ("copy", COPY),
+    RejectRecord: ("reject", REJECT),
     FileRead: ("file", FILE),
 }
 """Where in `RECORDS` each sort of record stands, and its columns there."""
@@ -80,7 +85,7 @@ UNRECOGNISED: Final = "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manner:
+class ReadOptions:
     """How files are to be read."""
 
     format_name: str = AUTO
@@ -96,19 +101,19 @@ class Manner:
         return detected(head, self.unit) if self.format_name == AUTO else self.format_name
 
 
-def packed_parts(batches: Iterable[Batch], manner: Manner, buckets: int) -> Iterator[Batch]:
+def packed_parts(batches: Iterable[Batch], manner: ReadOptions, buckets: int) -> Iterator[Batch]:
     """Every record of every part, packed.
 
     In:  number, path, start, end.
     Out: parcels of `packing`.
     """
-    parts = (sources.Part(*row) for row in rows_of(batches, PARTS.names))
+    parts = (sources.FilePart(*row) for row in rows_of(batches, PARTS.names))
     records = (record for part in parts for record in read_together(part, manner))
     return packing(record_batches(records), buckets)
 
 
 def packed_contents(
-    batches: Iterable[Batch], numbers: Mapping[str, int], manner: Manner, buckets: int
+    batches: Iterable[Batch], numbers: Mapping[str, int], manner: ReadOptions, buckets: int
 ) -> Iterator[Batch]:
     """Every record of files that Spark has read; `numbers` says which part each of them is.
 
@@ -119,7 +124,7 @@ def packed_contents(
         record
         for path, data in rows_of(batches, ("path", "content"))
         for record in numbered(
-            sources.Part(numbers[path], path, 0, sources.WHOLE),
+            sources.FilePart(numbers[path], path, 0, sources.WHOLE),
             partial(sources.fingerprint_of, data),
             manner,
             partial(found_in_stream, path, io.BytesIO(data), manner),
@@ -164,7 +169,7 @@ def columns_batch(number: int, ordinal: int, source: str, spans: SpanColumns) ->
     return shaped(RECORDS, known)
 
 
-def read_part(part: sources.Part, manner: Manner) -> Iterator[Numbered]:
+def read_part(part: sources.FilePart, manner: ReadOptions) -> Iterator[Numbered]:
     """The records of a part, numbered, and at the end of each file in it a count of them."""
     for number, ordinal, source, record in read_together(part, manner):
         if isinstance(record, SpanColumns):
@@ -174,22 +179,22 @@ def read_part(part: sources.Part, manner: Manner) -> Iterator[Numbered]:
             yield number, ordinal, source, record
 
 
-def read_together(part: sources.Part, manner: Manner) -> Iterator[NumberedTogether]:
+def read_together(part: sources.FilePart, manner: ReadOptions) -> Iterator[NumberedTogether]:
     """The same, with many spans at a time where they come like that."""
     fingerprinted = partial(sources.file_fingerprint, part.path)
     return numbered(part, fingerprinted, manner, partial(found_in_part, part, manner))
 
 
 def numbered(
-    part: sources.Part,
+    part: sources.FilePart,
     fingerprinted: Callable[[], str],
-    manner: Manner,
-    opened: Callable[[list[Damage]], FilesFound],
+    manner: ReadOptions,
+    opened: Callable[[list[DamagedFile]], FilesFound],
 ) -> Iterator[NumberedTogether]:
     """The records of a part, which is opened with a list for damages; nothing if it is known."""
     ordinal, used = 0, 0
-    damages: list[Damage] = []
-    broken: list[Damage] = []
+    damages: list[DamagedFile] = []
+    broken: list[DamagedFile] = []
     try:
         # The whole file is hashed once, by whoever reads its first part.
         fingerprint = None if part.start else fingerprinted()
@@ -202,16 +207,16 @@ def numbered(
                 yield part.number, ordinal, source, record
                 count = len(record) if isinstance(record, SpanColumns) else 1
                 ordinal += count
-                if not isinstance(record, Reject):
+                if not isinstance(record, RejectRecord):
                     used += count
                 elif record.reason == parquet_tables.DAMAGED:
-                    broken.append(Damage(source, record.reason))
+                    broken.append(DamagedFile(source, record.reason))
             yield part.number, ordinal, source, FileRead(kind, ordinal - before, fingerprint)
             ordinal += 1
     except OSError as error:
         damages.append(damage_of(part.path, error))
     for damage in dict.fromkeys(damages):
-        yield part.number, ordinal, damage.name, Reject("", damage.reason, "")
+        yield part.number, ordinal, damage.name, RejectRecord("", damage.reason, "")
         ordinal += 1
     for damage in [*damages, *broken][:1]:
         kind = UNREADABLE if any(one.is_unreadable for one in damages) else DAMAGED
@@ -219,7 +224,9 @@ def numbered(
         yield part.number, ordinal, part.path, read
 
 
-def found_in_part(part: sources.Part, manner: Manner, damages: list[Damage]) -> FilesFound:
+def found_in_part(
+    part: sources.FilePart, manner: ReadOptions, damages: list[DamagedFile]
+) -> FilesFound:
     """Each file in a part: its name, its format, and what is found in it."""
     head = sources.head_of(part.path)
     is_cut = part.start > 0 or part.end != sources.WHOLE
@@ -229,7 +236,7 @@ def found_in_part(part: sources.Part, manner: Manner, damages: list[Damage]) -> 
             yield part.path, MESSAGES, parquet_tables.copies_in(file, manner.unit, stretch)
         elif is_cut and can_be_cut(head, manner.format_name, manner.unit):
             format_name = manner.format_of(head) or UNRECOGNISED
-            with closing(sources.Stretch(part)) as lines:
+            with closing(sources.ByteRange(part)) as lines:
                 yield (
                     part.path,
                     format_name,
@@ -240,7 +247,7 @@ def found_in_part(part: sources.Part, manner: Manner, damages: list[Damage]) -> 
 
 
 def found_in_stream(
-    name: str, stream: IO[bytes], manner: Manner, damages: list[Damage]
+    name: str, stream: IO[bytes], manner: ReadOptions, damages: list[DamagedFile]
 ) -> FilesFound:
     """Each file in a stream, packed or not: its name, its format, and what is found in it."""
     for content in contents(name, stream, damages):
@@ -253,7 +260,11 @@ def found_in_stream(
 
 
 def found_in_stretch(
-    stretch: sources.Stretch, part: sources.Part, head: bytes, format_name: str, manner: Manner
+    stretch: sources.ByteRange,
+    part: sources.FilePart,
+    head: bytes,
+    format_name: str,
+    manner: ReadOptions,
 ) -> Iterator[FoundTogether]:
     """What is found in a stretch of a file of lines."""
     first_byte = stretch.offset if part.start else None

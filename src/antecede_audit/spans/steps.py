@@ -17,12 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from antecede_audit.columns.arrow_rows import Batch, Integers, arrow_schema, shaped
-from antecede_audit.columns.clock_offsets import Clocks
-from antecede_audit.jobs.append import Earlier
-from antecede_audit.jobs.outputs import Outputs
-from antecede_audit.jobs.trace_files import Found
+from antecede_audit.columns.clock_offsets import ClockOffsets
+from antecede_audit.jobs.append import PreviousIngest
+from antecede_audit.jobs.outputs import OutputTables
+from antecede_audit.jobs.trace_files import TraceFiles
 from antecede_audit.parcels import unpacked
-from antecede_audit.shuffle import SUM, Moving, Stage
+from antecede_audit.shuffle import SUM, Shuffle, Stage
 from antecede_audit.spans import order, ties
 from antecede_audit.spans import partitioning as packing
 from antecede_audit.spans.causes import COUNTED, WORK_SORT, work_parcels, workload_batches
@@ -37,10 +37,10 @@ from antecede_audit.spans.summary import (
     CLAMPED,
     MUTUAL,
     FormatCount,
-    Known,
-    Placing,
-    Reading,
-    Summary,
+    IngestFacts,
+    IngestSummary,
+    OrderCounts,
+    ReadCounts,
     summary_of,
 )
 from antecede_audit.spark.schemas import EVENTS, WORKLOAD
@@ -53,11 +53,11 @@ SAMPLE_MAX: Final = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class IngestRequest:
     """What is to be ingested, and how."""
 
-    found: Found
-    earlier: Earlier | None
+    found: TraceFiles
+    earlier: PreviousIngest | None
     run: str
     repair: bool
     tell: Callable[[str], None]
@@ -65,12 +65,12 @@ class Asked:
 
 
 def carried_out(
-    asked: Asked,
-    records: Moving,
+    asked: IngestRequest,
+    records: Shuffle,
     buckets: int,
-    outputs: AbstractContextManager[Outputs],
+    outputs: AbstractContextManager[OutputTables],
     stack: ExitStack,
-) -> tuple[Summary, "Ordered | None"]:
+) -> tuple[IngestSummary, "OrderedCopies | None"]:
     """What records come to, written; and the events, unless nothing of it is new.
 
     In: parcels of `packing`, in so many buckets.
@@ -104,7 +104,7 @@ def carried_out(
     return summary, events
 
 
-def write_records(tables: Outputs, records: Moving, known: Known) -> None:
+def write_records(tables: OutputTables, records: Shuffle, known: IngestFacts) -> None:
     """Write what was read: it has names that findings lead back to, and later batches need it."""
     if known.reading.spans:
         stage = partial(stored_spans, keys=list(known.names))
@@ -136,7 +136,7 @@ def stored_spans(batches: Iterable[Batch], keys: Sequence[str]) -> Iterator[Batc
         )
 
 
-def write_workload(tables: Outputs, events: "Ordered") -> dict[str, int]:
+def write_workload(tables: OutputTables, events: "OrderedCopies") -> dict[str, int]:
     """Write what each message waits for, and count what could not be kept of it."""
     tasks = events.by_process.tasks
     work = partial(work_parcels, numbering=events.numbering, tasks=tasks)
@@ -146,19 +146,19 @@ def write_workload(tables: Outputs, events: "Ordered") -> dict[str, int]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Traffic:
+class ExtractedMessages:
     """Messages, and what the clocks say about them."""
 
-    messages: Moving
+    messages: Shuffle
     """Parcels of `found_messages`."""
     sample: Batch
     """Some of them."""
-    known: Known
+    known: IngestFacts
 
 
 def understood(
-    records: Moving, buckets: int, reading: Reading, repair: bool, stack: ExitStack
-) -> Traffic:
+    records: Shuffle, buckets: int, reading: ReadCounts, repair: bool, stack: ExitStack
+) -> ExtractedMessages:
     """The messages in records, and clocks that suit them.
 
     In: parcels of `packing`, in so many buckets.
@@ -172,8 +172,10 @@ def understood(
     moved = records.moved((packing.SPAN_SORT, packing.EFFECT, packing.LINE), tasks, buckets)
     messages = moved.through(stage).kept(stack)
     tallies, sample = counted_messages(messages)
-    gaps, clocks = repaired(messages, keys) if repair else ([], Clocks(offsets_ns={}, basis={}))
-    known = Known(
+    gaps, clocks = (
+        repaired(messages, keys) if repair else ([], ClockOffsets(offsets_ns={}, basis={}))
+    )
+    known = IngestFacts(
         reading=reading,
         rows=tallies.pop(FOUND, 0),
         tallies=dict(tallies),
@@ -181,21 +183,21 @@ def understood(
         gaps=gaps,
         clocks=clocks,
     )
-    return Traffic(messages=messages, sample=sample, known=known)
+    return ExtractedMessages(messages=messages, sample=sample, known=known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ordered:
+class OrderedCopies:
     """The copies of all messages with their numbers, and how to put their events in order."""
 
-    copies: Moving
+    copies: Shuffle
     """Parcels for `order.numbered`."""
-    numbering: order.Numbering | None
-    by_process: order.Stretches
-    positions: order.Offsets
-    placing: Placing
+    numbering: order.MessageNumbering | None
+    by_process: order.RangePartitioning
+    positions: order.PartitionOffsets
+    placing: OrderCounts
 
-    def moved(self) -> Moving:
+    def moved(self) -> Shuffle:
         """What `stage` makes the event log of."""
         ends = partial(order.end_parcels, numbering=self.numbering, by_process=self.by_process)
         return self.copies.through(ends).moved([order.END], self.by_process.tasks)
@@ -205,7 +207,7 @@ class Ordered:
         return partial(order.event_batches, offsets=self.positions)
 
 
-def ordered(traffic: Traffic, stack: ExitStack) -> Ordered:
+def ordered(traffic: ExtractedMessages, stack: ExitStack) -> OrderedCopies:
     """The events of every process in order."""
     known, messages = traffic.known, traffic.messages
     offsets = known.clocks.by_number(list(known.names))
@@ -218,7 +220,9 @@ def ordered(traffic: Traffic, stack: ExitStack) -> Ordered:
     return found
 
 
-def in_order(copies: Moving, tasks: int, by_process: order.Stretches, stack: ExitStack) -> Ordered:
+def in_order(
+    copies: Shuffle, tasks: int, by_process: order.RangePartitioning, stack: ExitStack
+) -> OrderedCopies:
     """The copies with the numbers of their messages, and where their events belong.
 
     In: parcels of `PLACED`, for so many tasks.
@@ -226,8 +230,8 @@ def in_order(copies: Moving, tasks: int, by_process: order.Stretches, stack: Exi
     stage = partial(order.sequencing, by_process=by_process)
     sent = copies.moved([order.PLACED_SORT], tasks).through(stage).kept(stack)
     counts, sequences, positions, at_once = counted_sending(sent)
-    numbering = order.Numbering(sequences, counts.first_ids())
-    found = Ordered(
+    numbering = order.MessageNumbering(sequences, counts.first_ids())
+    found = OrderedCopies(
         copies=sent.only(order.SENT_SORT),
         numbering=numbering,
         by_process=by_process,
@@ -249,7 +253,7 @@ def in_order(copies: Moving, tasks: int, by_process: order.Stretches, stack: Exi
 
 def stretches_of(
     sample: Batch, offsets: Integers, sending: int, having: int
-) -> tuple[order.Stretches, order.Stretches]:
+) -> tuple[order.RangePartitioning, order.RangePartitioning]:
     """Where copies are cut by their senders, and their events by their processes, into so many
     tasks each."""
     times = instants(sample, offsets)
@@ -259,7 +263,7 @@ def stretches_of(
     return order.stretches(sender, submitted, sending), order.stretches(process, time_ns, having)
 
 
-def counted_reading(records: Moving) -> tuple[Reading, Batch]:
+def counted_reading(records: Shuffle) -> tuple[ReadCounts, Batch]:
     """The counts of what was read, and the files; this is what makes Spark read them.
 
     In:  parcels of `packing`.
@@ -272,7 +276,7 @@ def counted_reading(records: Moving) -> tuple[Reading, Batch]:
     files = found[packing.READ].to_pylist()
     check_readable(files)
     reasons = {name: count for (fact, name), count in counts.items() if fact == packing.WHY_NOT}
-    reading = Reading(
+    reading = ReadCounts(
         formats=format_counts([file for file in files if file["format"] not in NOT_READ]),
         rejects_by_reason=dict(sorted(reasons.items(), key=lambda entry: (-entry[1], entry[0]))),
         spans=sum(count for (fact, _), count in counts.items() if fact == packing.RAN),
@@ -286,7 +290,7 @@ def counted_reading(records: Moving) -> tuple[Reading, Batch]:
     return reading, found[packing.READ]
 
 
-def changed_files(found: Found, earlier: Earlier | None) -> list[str]:
+def changed_files(found: TraceFiles, earlier: PreviousIngest | None) -> list[str]:
     """The files that an earlier batch has read with other content."""
     before = frozenset[str]() if earlier is None else earlier.sources
     return sorted(path for path, _ in (*found.files, *found.elsewhere) if path in before)
@@ -305,7 +309,7 @@ def format_counts(files: list[dict[str, Any]]) -> list[FormatCount]:
     ]
 
 
-def counted_messages(messages: Moving) -> tuple[Counter[str], Batch]:
+def counted_messages(messages: Shuffle) -> tuple[Counter[str], Batch]:
     """The counts of what spans and lines came to, and a sample.
 
     In:  parcels of `found_messages`.
@@ -318,7 +322,9 @@ def counted_messages(messages: Moving) -> tuple[Counter[str], Batch]:
     return tallies, found[SAMPLE]
 
 
-def counted_sending(sent: Moving) -> tuple[Placing, order.Offsets, order.Offsets, int]:
+def counted_sending(
+    sent: Shuffle,
+) -> tuple[OrderCounts, order.PartitionOffsets, order.PartitionOffsets, int]:
     """The counts of copies, the offsets of the sequences of messages and of the positions of
     events, and how many copies take no time.
 
@@ -328,7 +334,7 @@ def counted_sending(sent: Moving) -> tuple[Placing, order.Offsets, order.Offsets
     copies: Counter[int] = Counter()
     for row in rows:
         copies[row["sender"]] += row["copies"]
-    counts = Placing(
+    counts = OrderCounts(
         messages=sum(row["messages"] for row in rows),
         copies=dict(copies),
         first_ns=min((row["first_ns"] for row in rows), default=None),

@@ -7,8 +7,8 @@ from typing import Any, Final, Self
 import numpy as np
 
 from antecede_audit.columns.arrow_rows import Integers
-from antecede_audit.columns.clock_offsets import Clocks, Gap
-from antecede_audit.jobs.trace_files import Found
+from antecede_audit.columns.clock_offsets import ClockOffsets, Gap
+from antecede_audit.jobs.trace_files import TraceFiles
 from antecede_audit.spans.call_columns import TALLIES
 
 REPEATED: Final = "repeated_receptions"
@@ -53,7 +53,7 @@ class Contradiction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class IngestSummary:
     """The counts and the clocks of one ingest."""
 
     run_id: str
@@ -100,7 +100,7 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class ReadCounts:
     """What was read."""
 
     formats: list[FormatCount]
@@ -115,7 +115,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Placing:
+class OrderCounts:
     """What became of the events."""
 
     messages: int
@@ -135,28 +135,28 @@ class Placing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class IngestFacts:
     """What is known when events can be put in order."""
 
-    reading: Reading
+    reading: ReadCounts
     tallies: dict[str, int]
     rows: int
     """How many copies there were before repeated receptions were dropped."""
     names: dict[str, str]
     gaps: list[Gap]
-    clocks: Clocks
+    clocks: ClockOffsets
 
 
 def summary_of(
     run_id: str,
-    found: Found,
+    found: TraceFiles,
     repair: bool,
-    known: Known,
-    placing: Placing,
+    known: IngestFacts,
+    placing: OrderCounts,
     waiting: dict[str, int],
-    earlier: Summary | None,
+    earlier: IngestSummary | None,
     changed: list[str],
-) -> Summary:
+) -> IngestSummary:
     """Everything there is to say."""
     copies = sum(placing.copies.values())
     passed_over = {*found.passed_over, *([] if earlier is None else earlier.passed_over)}
@@ -168,7 +168,7 @@ def summary_of(
         **waiting,
     }
     offsets = known.clocks.offsets_ns
-    return Summary(
+    return IngestSummary(
         run_id=run_id,
         messages=placing.messages,
         copies=copies,
@@ -191,7 +191,7 @@ def summary_of(
 
 
 def contradictions_of(
-    gaps: Sequence[Gap], clocks: Clocks, names: Mapping[str, str]
+    gaps: Sequence[Gap], clocks: ClockOffsets, names: Mapping[str, str]
 ) -> list[Contradiction]:
     """The pairs that could not be repaired, the worst first."""
     found = [

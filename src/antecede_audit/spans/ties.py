@@ -23,7 +23,7 @@ from antecede_audit.columns.arrow_rows import (
     shaped,
 )
 from antecede_audit.parcels import all_of, parcels_of, parcels_of_one, unpacked
-from antecede_audit.spans.order import NUMBERED, Numbering, numbered
+from antecede_audit.spans.order import NUMBERED, MessageNumbering, numbered
 from antecede_audit.spans.schemas import LONG, table
 
 Edge: TypeAlias = tuple[int, int]
@@ -95,7 +95,9 @@ def is_tied(edges: Batch) -> bool:
     return any(one in sending for one in zip(time_ns, receiver, strict=True))
 
 
-def timed_parcels(batches: Iterable[Batch], numbering: Numbering, tasks: int) -> Iterator[Batch]:
+def timed_parcels(
+    batches: Iterable[Batch], numbering: MessageNumbering, tasks: int
+) -> Iterator[Batch]:
     """The copies, those of one time for one task.
 
     In:  parcels of `SENT`.

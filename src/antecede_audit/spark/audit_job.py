@@ -9,11 +9,18 @@ from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark'
 
 from antecede_audit.judging.definition import Order
 from antecede_audit.judging.slice_plan import SLICE_COPIES
-from antecede_audit.judging.verdict_summary import REPLACED, SUMMARY, TABLES, Audit, Found, Summary
+from antecede_audit.judging.verdict_summary import (
+    REPLACED,
+    SUMMARY,
+    TABLES,
+    AuditResult,
+    AuditSummary,
+    Found,
+)
 from antecede_audit.spark.audit_judge import Tell, settings_for
-from antecede_audit.spark.audit_library import Findings, audited
+from antecede_audit.spark.audit_library import AuditTables, audited
 from antecede_audit.spark.event_logs import (
-    Source,
+    LogSource,
     cut_off,
     find_source,
     moved_clocks,
@@ -26,8 +33,8 @@ from antecede_audit.spark.event_logs import (
 from antecede_audit.spark.job_names import named_jobs, silent
 from antecede_audit.spark.pieces import of_files, of_rows
 from antecede_audit.spark.settings import configured
-from antecede_audit.spark.storage import Places
-from antecede_audit.spark.survey import RunFacts, check_separate, look_at
+from antecede_audit.spark.storage import Storage
+from antecede_audit.spark.survey import RunSize, check_separate, look_at
 from antecede_audit.spark.table_formats import PARQUET, check_format
 from antecede_audit.spark.witnesses import violation_of, with_witnesses
 from antecede_audit.spark.written_rows import blaming_spark, check_rows
@@ -44,7 +51,7 @@ def audit(
     format_name: str = PARQUET,
     slice_copies: int = SLICE_COPIES,
     tell: Tell = silent,
-) -> Audit:
+) -> AuditResult:
     """Audit the event logs at these paths, and in these tables of a catalogue.
 
     The tables in the folder `out` are replaced; they are written in the format `format_name`.
@@ -53,10 +60,10 @@ def audit(
     with ExitStack() as stack:
         tell = stack.enter_context(named_jobs(session, "audit", tell))
         stack.enter_context(configured(session, settings_for(session)))
-        places = stack.enter_context(Places(session))
+        places = stack.enter_context(Storage(session))
         places.check_replaceable(out, REPLACED)
         sources = [find_source(path, places) for path in paths]
-        sources += [Source(path=name, run_id=None, is_table=True) for name in tables]
+        sources += [LogSource(path=name, run_id=None, is_table=True) for name in tables]
         tell("looking at the log")
         written = read_logs(session, sources)
         pieces = of_files(session, sources) or of_rows(written)
@@ -83,23 +90,23 @@ def audit(
 
 
 def told_of(
-    summary: Summary,
+    summary: AuditSummary,
     worst: list[Found],
     names: Sequence[str],
-    runs: Sequence[RunFacts],
-    sources: Sequence[Source],
-) -> Audit:
+    runs: Sequence[RunSize],
+    sources: Sequence[LogSource],
+) -> AuditResult:
     """What an audit leaves besides its tables: with the names of processes that are spoken of."""
     spoken_of = {channel.run_id for channel in summary.channels} | {run for run, _ in worst}
     spoken_of |= set(summary.cut_off)
     people = {run: process_names(run, names, runs, sources) for run in sorted(spoken_of)}
-    return Audit(summary=summary, worst=worst, names=people)
+    return AuditResult(summary=summary, worst=worst, names=people)
 
 
-def write_tables(found: Findings, out: str, places: Places, format_name: str) -> None:
+def write_tables(found: AuditTables, out: str, places: Storage, format_name: str) -> None:
     """Replace the tables and the summary: all of them, or, if something goes wrong, none.
 
-    `Places.replacing` says what is promised where.
+    `Storage.replacing` says what is promised where.
     """
     text = json.dumps(found.summary.as_object(), indent=2) + "\n"
     with places.replacing(out, REPLACED) as stage:
@@ -109,7 +116,9 @@ def write_tables(found: Findings, out: str, places: Places, format_name: str) ->
         places.write(f"{stage}/{SUMMARY}", text.encode())
 
 
-def write_table(found: Findings, name: str, stage: str, places: Places, format_name: str) -> None:
+def write_table(
+    found: AuditTables, name: str, stage: str, places: Storage, format_name: str
+) -> None:
     """Write one of the tables; `LocalError` if not all of its rows are there then."""
     table: DataFrame = getattr(found, name)
     place, count = f"{stage}/{name}", rows_of(found.summary, name)
@@ -123,7 +132,7 @@ def write_table(found: Findings, name: str, stage: str, places: Places, format_n
     check_rows(places, place, count, format_name)
 
 
-def rows_of(summary: Summary, table: str) -> int:
+def rows_of(summary: AuditSummary, table: str) -> int:
     """How many rows a table of findings has."""
     if table == "violations":
         return summary.violation_count
@@ -131,7 +140,7 @@ def rows_of(summary: Summary, table: str) -> int:
     return count
 
 
-def explained(found: Findings, count: int) -> list[Found]:
+def explained(found: AuditTables, count: int) -> list[Found]:
     """The worst violations with their witnesses."""
     ranked = found.violations.orderBy(
         F.desc("held_back_ns"), "run_id", "process", "early_sender", "early_sequence"
@@ -141,7 +150,7 @@ def explained(found: Findings, count: int) -> list[Found]:
     return with_witnesses(found.counted, worst, list(summary.method.sequential), summary.order)
 
 
-def names_of(runs: Sequence[RunFacts], sources: Sequence[Source]) -> list[str]:
+def names_of(runs: Sequence[RunSize], sources: Sequence[LogSource]) -> list[str]:
     """What to call the runs, no two of them the same."""
     ids = [run.run_id for run in runs]
     if len(set(ids)) == len(ids):
@@ -150,7 +159,7 @@ def names_of(runs: Sequence[RunFacts], sources: Sequence[Source]) -> list[str]:
 
 
 def process_names(
-    run: str, names: Sequence[str], runs: Sequence[RunFacts], sources: Sequence[Source]
+    run: str, names: Sequence[str], runs: Sequence[RunSize], sources: Sequence[LogSource]
 ) -> dict[int, str]:
     """What the processes of a run are called, if that is written beside its log."""
     if run not in names:

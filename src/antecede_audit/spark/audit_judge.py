@@ -36,9 +36,9 @@ from antecede_audit.spark.long_flights import (
 )
 from antecede_audit.spark.open_copies import closed, count_open, looked_up, lost_copies
 from antecede_audit.spark.persisting import kept_parcels
-from antecede_audit.spark.pieces import Pieces
-from antecede_audit.spark.settings import UNWEIGHED, configured
-from antecede_audit.spark.survey import Flights, Looked, RunFacts, extent_of, with_run_numbers
+from antecede_audit.spark.pieces import LogReader
+from antecede_audit.spark.settings import BATCH_BY_ROWS, configured
+from antecede_audit.spark.survey import Flights, LogSurvey, RunSize, extent_of, with_run_numbers
 from antecede_audit.spark.verdict import doubts, scattered_runs
 
 Tell: TypeAlias = Callable[[str], None]
@@ -51,7 +51,7 @@ SETTINGS: Final = {
     "spark.sql.files.maxPartitionBytes": "32m",
     # Rows go to Python by the hundred thousand; small batches would cost more than their rows.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
-    **UNWEIGHED,
+    **BATCH_BY_ROWS,
 }
 
 FEW_PARCELS: Final = {
@@ -75,7 +75,7 @@ def settings_for(session: SparkSession) -> dict[str, str]:
 
 
 @dataclass(slots=True, kw_only=True)
-class Method:
+class JudgingState:
     """How runs were judged."""
 
     plan: SlicePlan
@@ -91,28 +91,28 @@ class Method:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class JudgedLog:
     """What came of judging some logs."""
 
-    runs: list[RunFacts]
+    runs: list[RunSize]
     events: DataFrame
     """The log, and run."""
     findings: DataFrame
     """`PACKED`."""
     orders: tuple[Order, ...]
     """Those that were looked at: both, if there are traces."""
-    method: Method
+    method: JudgingState
 
 
 def judged_events(
     events: DataFrame,
-    pieces: Pieces,
-    looked: Looked,
+    pieces: LogReader,
+    looked: LogSurvey,
     stack: ExitStack,
     *,
     slice_copies: int = SLICE_COPIES,
     tell: Tell = silent,
-) -> Judged:
+) -> JudgedLog:
     """Judge these runs; what comes of it is valid until the stack is closed.
 
     In: the event log, source and run_id; the same in pieces, and what a look at them has shown.
@@ -121,21 +121,21 @@ def judged_events(
     orders = ORDERS if any(run.traced for run in runs) else (PROCESS,)
     numbered = with_run_numbers(events, runs)
     rows = counted_rows(numbered, traced=TRACE in orders)
-    judge = Judge(rows, pieces, looked, orders, stack)
+    judge = AuditJob(rows, pieces, looked, orders, stack)
     findings = judge.findings(slice_copies, tell)
-    return Judged(
+    return JudgedLog(
         runs=list(runs), events=numbered, findings=findings, orders=orders, method=judge.method
     )
 
 
-class Judge:
+class AuditJob:
     """Judges the rows of a log; keeps results as long as the stack is open."""
 
     def __init__(
         self,
         rows: DataFrame,
-        pieces: Pieces,
-        looked: Looked,
+        pieces: LogReader,
+        looked: LogSurvey,
         orders: Sequence[Order],
         stack: ExitStack,
     ) -> None:
@@ -149,7 +149,7 @@ class Judge:
         self._plans: list[SlicePlan] = []
         """How runs that are cut were cut at last."""
         copies = sum(run.copies for run in self._runs)
-        self.method = Method(plan=SlicePlan(), buckets=1 + copies // PARTITION_COPIES)
+        self.method = JudgingState(plan=SlicePlan(), buckets=1 + copies // PARTITION_COPIES)
 
     def findings(self, slice_copies: int, tell: Tell) -> DataFrame:
         """Everything there is to say."""

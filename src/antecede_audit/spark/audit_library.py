@@ -19,17 +19,17 @@ from antecede_audit.judging.definition import PROCESS, TRACE, Order
 from antecede_audit.judging.finding_tables import REPORTED
 from antecede_audit.judging.raw_findings import ORDER_CODES, VIOLATION
 from antecede_audit.judging.slice_plan import SLICE_COPIES
-from antecede_audit.judging.summary import Figures, summary_of
-from antecede_audit.judging.verdict_summary import Method, Summary
+from antecede_audit.judging.summary import ViolationFigures, summary_of
+from antecede_audit.judging.verdict_summary import AuditSummary, JudgingMethod
 from antecede_audit.spark import verdict
-from antecede_audit.spark.audit_judge import Judged, Tell, judged_events, settings_for
+from antecede_audit.spark.audit_judge import JudgedLog, Tell, judged_events, settings_for
 from antecede_audit.spark.audit_stages import counted
 from antecede_audit.spark.event_logs import ONLY_RUN, narrowed, with_all_columns
 from antecede_audit.spark.job_names import named_jobs, silent
 from antecede_audit.spark.persisting import PersistedTables, kept_parcels, persisted
-from antecede_audit.spark.pieces import Pieces, of_rows
+from antecede_audit.spark.pieces import LogReader, of_rows
 from antecede_audit.spark.settings import configured
-from antecede_audit.spark.survey import Looked, look_at
+from antecede_audit.spark.survey import LogSurvey, look_at
 
 NOTHING_CUT: Final[Mapping[str, Set[int]]] = {}
 
@@ -37,7 +37,7 @@ NOTHING_MOVED: Final[Mapping[str, Mapping[int, int]]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Findings(PersistedTables):
+class AuditTables(PersistedTables):
     """What an audit found, as tables."""
 
     violations: DataFrame
@@ -45,7 +45,7 @@ class Findings(PersistedTables):
     duplicates: DataFrame
     losses: DataFrame
     inventions: DataFrame
-    summary: Summary
+    summary: AuditSummary
     counted: DataFrame
     """What was judged: the submissions and deliveries of the log, and run_id."""
     _early: tuple[DataFrame, Sequence[str]] | None = field(repr=False)
@@ -65,7 +65,7 @@ def audit(
     spans: DataFrame | None = None,
     slice_copies: int = SLICE_COPIES,
     tell: Tell = silent,
-) -> Findings:
+) -> AuditTables:
     """Whether effects overtook causes in these events; the session's settings stay as they are.
 
     In: the columns of the event log; `trace_id` and `span_id` if there are traces, `run_id` if
@@ -88,8 +88,8 @@ def audit(
 
 def audited(
     events: DataFrame,
-    pieces: Pieces,
-    looked: Looked,
+    pieces: LogReader,
+    looked: LogSurvey,
     names: Sequence[str],
     order: Order | None,
     spans: DataFrame | None,
@@ -97,7 +97,7 @@ def audited(
     tell: Tell,
     cut: Mapping[str, Set[int]] = NOTHING_CUT,
     moved: Mapping[str, Mapping[int, int]] = NOTHING_MOVED,
-) -> Findings:
+) -> AuditTables:
     """The findings about these runs, which go by these names.
 
     `cut` has processes whose logs break off, `moved` those whose clocks somebody has repaired.
@@ -130,7 +130,7 @@ def audited(
             losses = known_only(losses, cut, "target")
             inventions = known_only(inventions, cut, "sender")
             summary = without_unknown(summary, losses, inventions, ends_of(log, cut))
-        return Findings(
+        return AuditTables(
             violations=known,
             duplicates=duplicates,
             losses=losses,
@@ -166,11 +166,11 @@ def ends_of(log: DataFrame, cut: Mapping[str, Set[int]]) -> dict[str, dict[str, 
 
 
 def without_unknown(
-    summary: Summary,
+    summary: AuditSummary,
     losses: DataFrame,
     inventions: DataFrame,
     cut_off: dict[str, dict[str, int | None]],
-) -> Summary:
+) -> AuditSummary:
     """The summary without what only looks lost or invented because logs break off."""
     lost, invented = losses.count(), inventions.count()
     return replace(
@@ -201,12 +201,12 @@ def with_run_ids(rows: DataFrame, names: Sequence[str]) -> DataFrame:
 
 
 def summarise(
-    judged: Judged,
+    judged: JudgedLog,
     early: Mapping[Order, DataFrame],
     order: Order,
     shown: Order,
     names: Sequence[str],
-) -> Summary:
+) -> AuditSummary:
     """The counts of everything."""
     grouped = judged.findings.groupBy("what", "order").agg(
         F.count(F.lit(1)).alias("rows"), F.sum("number").alias("number")
@@ -215,11 +215,13 @@ def summarise(
         (row["what"], row["order"]): (row["rows"], row["number"]) for row in grouped.collect()
     }
     figures = {
-        each: verdict.figures_of(table) if (VIOLATION, ORDER_CODES[each]) in counts else Figures()
+        each: verdict.figures_of(table)
+        if (VIOLATION, ORDER_CODES[each]) in counts
+        else ViolationFigures()
         for each, table in early.items()
     }
     method = judged.method
-    how = Method(
+    how = JudgingMethod(
         slices=method.plan.count,
         overlap_ns=method.plan.overlap_ns,
         long_flights=method.long_flights,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
-from antecede_audit.columns.clock_offsets import Clocks, Gap, repaired_clocks
+from antecede_audit.columns.clock_offsets import ClockOffsets, Gap, repaired_clocks
 from antecede_audit.judging.copies import CLOCK, NEVER
 from antecede_audit.spark.audit_stages import (
     clock_of,
@@ -58,7 +58,7 @@ def find_offsets(rows: DataFrame, runs: Sequence[int]) -> dict[int, dict[int, in
     }
 
 
-def clocks_of(gaps: DataFrame, runs: Sequence[int], median: Column) -> dict[int, Clocks]:
+def clocks_of(gaps: DataFrame, runs: Sequence[int], median: Column) -> dict[int, ClockOffsets]:
     """The clocks of these runs, all from one query. In: run, sender, receiver, gap_ns."""
     found = (
         gaps.where(F.col("run").isin(list(runs)))

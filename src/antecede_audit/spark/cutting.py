@@ -22,12 +22,12 @@ from antecede_audit.judging.copies import (
     stable_order,
     stretches_of,
 )
-from antecede_audit.judging.log_columns import LogColumns, RunKey
+from antecede_audit.judging.log_columns import EventColumns, RunKey
 from antecede_audit.judging.slice_plan import SlicePlan
 from antecede_audit.spark.audit_stages import spread
 from antecede_audit.spark.clocks import Offsets
 from antecede_audit.spark.job_names import named
-from antecede_audit.spark.pieces import Pieces, Reader
+from antecede_audit.spark.pieces import LogReader, Reader
 
 PARCELS: Final = StructType(
     [
@@ -42,7 +42,7 @@ PARCEL_ROWS: Final = 1 << 16
 
 
 def into_slices(
-    pieces: Pieces, numbers: Mapping[RunKey, int], offsets: Offsets, plan: SlicePlan, parts: int
+    pieces: LogReader, numbers: Mapping[RunKey, int], offsets: Offsets, plan: SlicePlan, parts: int
 ) -> DataFrame:
     """Each row of the plan's runs once for each slice that sees it, those of one slice together.
 
@@ -64,7 +64,7 @@ def cut_pieces(
     """The rows of pieces in parcels."""
     for batch in batches:
         for table in read(batch):
-            rows = with_offsets(LogColumns(table).rows(numbers), offsets)
+            rows = with_offsets(EventColumns(table).rows(numbers), offsets)
             yield from parcels_of(rows, plan)
 
 

@@ -44,7 +44,7 @@ from antecede_audit.spans.schemas import SPANS
 from antecede_audit.spark.job_names import named
 from antecede_audit.spark.schemas import EVENTS, with_run_id
 from antecede_audit.spark.session import first_line
-from antecede_audit.spark.storage import Places, literal, path_here
+from antecede_audit.spark.storage import Storage, literal, path_here
 
 WITNESSED: Final = (*JUDGED, *TRACE_COLUMNS)
 """What an audit reads of a log: all that it says about a violation."""
@@ -82,7 +82,7 @@ FILES_OF: Final = {PARQUET: "*.parquet", JSON: "*.{jsonl,jsonl.gz}"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class LogSource:
     """A file or folder with event logs."""
 
     path: str
@@ -112,7 +112,7 @@ class Source:
         return suffix_of(Path(self.path)) != "" and not Path(self.path).is_dir()
 
 
-def find_source(path: str, places: Places | None = None) -> Source:
+def find_source(path: str, places: Storage | None = None) -> LogSource:
     """What is at this path; `LocalError` if there are no event logs.
 
     Without `places` the path is one of this machine.
@@ -129,7 +129,7 @@ def find_source(path: str, places: Places | None = None) -> Source:
     unfinished = [(run, one) for run in by_run for one in leftovers_of(place, run)]
     torn = {one.path for _, one in unfinished}
     files = [file for files in by_run.values() for file in files if file not in torn]
-    return Source(
+    return LogSource(
         path=str(place),
         run_id=only_run(place),
         formats=tuple(sorted({FORMATS[suffix_of(file)] for file in files})),
@@ -138,7 +138,7 @@ def find_source(path: str, places: Places | None = None) -> Source:
     )
 
 
-def find_elsewhere(path: str, places: Places) -> Source:
+def find_elsewhere(path: str, places: Storage) -> LogSource:
     """What is at a path that only Spark can read; unfinished logs are not looked for there."""
     top = f"{path}/{EVENTS_FOLDER}" if places.exists(f"{path}/{EVENTS_FOLDER}") else path
     files = [name for name, _ in places.files(top) if suffix_of(Path(name))]
@@ -152,7 +152,7 @@ def find_elsewhere(path: str, places: Places) -> Source:
     is_folder = not suffix_of(Path(name)) or len(files) > 1
     parent = top.rpartition("/")[0]
     spans = {one.rpartition("/")[0] for one, _ in places.files(f"{parent}/{SPANS_FOLDER}")}
-    return Source(
+    return LogSource(
         path=top,
         run_id=None if in_folders or by_row else run_id_of(Path(name)),
         formats=tuple(sorted({FORMATS[suffix] for suffix in suffixes})),
@@ -161,7 +161,7 @@ def find_elsewhere(path: str, places: Places) -> Source:
     )
 
 
-def copied_beside(top: str, places: Places) -> Path:
+def copied_beside(top: str, places: Storage) -> Path:
     """Copies of the small files beside a log elsewhere: names of processes, the summary."""
     place = places.scratch() / EVENTS_FOLDER
     for name, data in places.contents(f"{top}/{PROCESSES_FOLDER}").items():
@@ -212,7 +212,7 @@ def only_run(place: Path) -> str | None:
 
 
 def read_logs(
-    session: SparkSession, sources: Sequence[Source], columns: Sequence[str] = WITNESSED
+    session: SparkSession, sources: Sequence[LogSource], columns: Sequence[str] = WITNESSED
 ) -> DataFrame:
     """All logs below each other, as they were written: no row has been checked yet.
 
@@ -252,7 +252,7 @@ def with_all_columns(events: DataFrame, number: int = 0) -> DataFrame:
 
 
 def read_log(
-    session: SparkSession, source: Source, number: int, columns: Sequence[str]
+    session: SparkSession, source: LogSource, number: int, columns: Sequence[str]
 ) -> DataFrame:
     """The logs of one source, as `read_logs` has them."""
     if source.is_table:
@@ -278,7 +278,7 @@ def read_log(
     return reduce(DataFrame.unionByName, ordered).withColumn("source", F.lit(number))
 
 
-def read_columns(reader: DataFrameReader, source: Source, columns: Sequence[str]) -> DataFrame:
+def read_columns(reader: DataFrameReader, source: LogSource, columns: Sequence[str]) -> DataFrame:
     """These columns of a source's Parquet files, in the widest types; and `REASON`."""
     groups = files_alike(source, columns)
     if len(groups) > 1 and source.run_id is None and not source.is_file:
@@ -330,7 +330,7 @@ def reason_against(name: str, of: DataType) -> Column:
 
 
 def files_alike(
-    source: Source, columns: Sequence[str]
+    source: LogSource, columns: Sequence[str]
 ) -> list[tuple[dict[str, DataType], list[str]]]:
     """The Parquet files of a source, as Spark is told their paths, by the types of these columns.
 
@@ -374,7 +374,7 @@ def stored_types(first: Path | None, columns: Sequence[str]) -> dict[str, DataTy
     return wide
 
 
-def read_lines(reader: DataFrameReader, source: Source, columns: Sequence[str]) -> DataFrame:
+def read_lines(reader: DataFrameReader, source: LogSource, columns: Sequence[str]) -> DataFrame:
     """These columns of a source's JSON lines, and `REASON`; run_id, if folders say it."""
     folders = ["run_id"] if source.run_id is None else []
     schema = StructType([StructField(name, StringType()) for name in ("value", *folders)])
@@ -398,7 +398,7 @@ def table_of(session: SparkSession, name: str) -> DataFrame:
         raise LocalError(f"cannot read the table {name}: {first_line(error)}") from error
 
 
-def cut_off(sources: Sequence[Source], runs: Mapping[str, RunKey]) -> dict[str, set[int]]:
+def cut_off(sources: Sequence[LogSource], runs: Mapping[str, RunKey]) -> dict[str, set[int]]:
     """By run: the processes whose logs break off; also runs of which nothing can be read."""
     found: dict[str, set[int]] = {}
     names = {(run.source, run.run_id): name for name, run in runs.items()}
@@ -411,12 +411,12 @@ def cut_off(sources: Sequence[Source], runs: Mapping[str, RunKey]) -> dict[str, 
     return found
 
 
-def name_apart(run_id: str, source: Source, taken: Set[str]) -> str:
+def name_apart(run_id: str, source: LogSource, taken: Set[str]) -> str:
     """What to call a run of which nothing can be read."""
     return run_id if run_id not in taken else f"{source.path}: {run_id}"
 
 
-def names_cut_off(name: str, sources: Sequence[Source]) -> dict[int, str]:
+def names_cut_off(name: str, sources: Sequence[LogSource]) -> dict[int, str]:
     """The names of the processes of a run of which nothing can be read."""
     for source in sources:
         for run_id, _ in source.leftovers:
@@ -427,7 +427,7 @@ def names_cut_off(name: str, sources: Sequence[Source]) -> dict[int, str]:
 
 
 def read_spans(
-    session: SparkSession, sources: Sequence[Source], runs: Mapping[str, RunKey]
+    session: SparkSession, sources: Sequence[LogSource], runs: Mapping[str, RunKey]
 ) -> DataFrame | None:
     """What the spans of these runs are called, where ingest has written it beside the events.
 
@@ -443,7 +443,7 @@ def read_spans(
 
 
 def moved_clocks(
-    sources: Sequence[Source], runs: Mapping[str, RunKey]
+    sources: Sequence[LogSource], runs: Mapping[str, RunKey]
 ) -> dict[str, dict[int, int]]:
     """By run and process: what ingest added to its clock, as far as it has written that down."""
     moved: dict[str, dict[int, int]] = {}
@@ -464,7 +464,7 @@ def moved_clocks(
     return moved
 
 
-def spans_folder(source: Source, run_id: str) -> str | None:
+def spans_folder(source: LogSource, run_id: str) -> str | None:
     """Where ingest has written what the spans of a run are called; None if it has not."""
     name = partition_folder(Path(), run_id).name
     parent, _, last = source.path.rpartition("/")
@@ -475,13 +475,13 @@ def spans_folder(source: Source, run_id: str) -> str | None:
     return folder if there else None
 
 
-def paths_of(source: Source, format_name: str) -> list[str]:
+def paths_of(source: LogSource, format_name: str) -> list[str]:
     """What Spark has to load for the logs of this source that are in one format."""
     files = [str(file) for file in source.files if FORMATS[suffix_of(file)] == format_name]
     return [literal(path) for path in files or [source.path]]
 
 
-def names_beside(source: Source, run_id: str) -> dict[int, str]:
+def names_beside(source: LogSource, run_id: str) -> dict[int, str]:
     """The names of a run's processes, if they are beside its log; audits do without, if need be."""
     if source.is_table:
         return {}

@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 from antecede.eventlog.layout import partition_folder
 from antecede.units import counted
 from antecede_audit.jobs.append import (
-    Earlier,
+    PreviousIngest,
     earlier_anywhere,
     known_files,
     nothing_new,
@@ -25,21 +25,27 @@ from antecede_audit.jobs.append import (
     run_after,
     without_known_anywhere,
 )
-from antecede_audit.jobs.outputs import REPLACED, Outputs, check_apart
-from antecede_audit.jobs.trace_files import Found, find_files, tasks_of, weight_of_file
+from antecede_audit.jobs.outputs import REPLACED, OutputTables, check_apart
+from antecede_audit.jobs.trace_files import TraceFiles, find_files, tasks_of, weight_of_file
 from antecede_audit.parcels import PARCELS
-from antecede_audit.shuffle import ROWS_OF_A_TASK, ROWS_WORTH_A_TASK, OnSpark, at_rest, tasks_wanted
+from antecede_audit.shuffle import (
+    ROWS_OF_A_TASK,
+    ROWS_WORTH_A_TASK,
+    SparkShuffle,
+    at_rest,
+    tasks_wanted,
+)
 from antecede_audit.spans.formats.catalogue import AUTO
 from antecede_audit.spans.names import run_named
 from antecede_audit.spans.partitioning import packing
-from antecede_audit.spans.reading import Manner, packed_contents, packed_parts
+from antecede_audit.spans.reading import ReadOptions, packed_contents, packed_parts
 from antecede_audit.spans.schemas import LONG, PARTS, table
-from antecede_audit.spans.steps import Asked, Ordered, carried_out
-from antecede_audit.spans.summary import Summary
+from antecede_audit.spans.steps import IngestRequest, OrderedCopies, carried_out
+from antecede_audit.spans.summary import IngestSummary
 from antecede_audit.spark.job_names import named, named_jobs
 from antecede_audit.spark.schemas import EVENTS
-from antecede_audit.spark.settings import UNWEIGHED, configured
-from antecede_audit.spark.storage import Places, literal
+from antecede_audit.spark.settings import BATCH_BY_ROWS, configured
+from antecede_audit.spark.storage import Storage, literal
 from antecede_audit.spark.table_formats import (
     PARQUET,
     check_format,
@@ -72,7 +78,7 @@ def ingest(
     table_name: str | None = None,
     table_format: str = PARQUET,
     tell: Callable[[str], None] = lambda _: None,
-) -> Summary:
+) -> IngestSummary:
     """Read the traces at `paths` and write what they come to into the folder `out`.
 
     What was there of an earlier ingest is replaced. If this is to `append` to it, the result is as
@@ -83,7 +89,7 @@ def ingest(
     one is named, in the format `table_form`.
     """
     check_format(spark, table_format)
-    places = Places(spark)
+    places = Storage(spark)
     found = find_files(paths, places)
     target = places.address(out)
     check_apart(target, [path for path, _ in found.files])
@@ -95,21 +101,21 @@ def ingest(
         check_new_run(spark, table_name, run)
     with ExitStack() as stack:
         tell = stack.enter_context(named_jobs(spark, "ingest", tell))
-        stack.enter_context(configured(spark, UNWEIGHED))
+        stack.enter_context(configured(spark, BATCH_BY_ROWS))
         found = without_known_anywhere(spark, found, earlier)
         if (unchanged := nothing_new(earlier, found)) is not None:
             return unchanged
         tell(f"reading {counted(found.count, 'file')}")
         known = known_files(earlier)
-        manner = Manner(format_name=format_name, unit=unit, keep=frozenset(keep), known=known)
+        manner = ReadOptions(format_name=format_name, unit=unit, keep=frozenset(keep), known=known)
         buckets = buckets_for(found, earlier, spark)
         tables = read_found(spark, found, manner, 0 if earlier is None else earlier.parts, buckets)
         if earlier is not None:
             packed = partial(packing, buckets=buckets)
             stored = records_anywhere(spark, places, earlier)
             tables = [*(one.mapInArrow(named(packed), PARCELS) for one in stored), *tables]
-        records = OnSpark(reduce(DataFrame.unionByName, tables)).kept(stack)
-        asked = Asked(found=found, earlier=earlier, run=run, repair=repair, tell=tell)
+        records = SparkShuffle(reduce(DataFrame.unionByName, tables)).kept(stack)
+        asked = IngestRequest(found=found, earlier=earlier, run=run, repair=repair, tell=tell)
         summary, events = carried_out(
             asked, records, buckets, outputs_at(spark, places, target, run, earlier), stack
         )
@@ -124,21 +130,21 @@ def ingest(
 
 @contextmanager
 def outputs_at(
-    spark: SparkSession, places: Places, target: str, run: str, earlier: Earlier | None
-) -> Iterator[Outputs]:
+    spark: SparkSession, places: Storage, target: str, run: str, earlier: PreviousIngest | None
+) -> Iterator[OutputTables]:
     """Where tables go that appear at their place together."""
     with places.replacing(target, REPLACED, known=earlier is not None) as stage:
-        yield Outputs(spark, stage, run)
+        yield OutputTables(spark, stage, run)
 
 
-def event_log(events: Ordered) -> DataFrame:
+def event_log(events: OrderedCopies) -> DataFrame:
     """The event log that Spark makes of events."""
     moved = events.moved()
-    assert isinstance(moved, OnSpark), "what was read by Spark stays there"
+    assert isinstance(moved, SparkShuffle), "what was read by Spark stays there"
     return moved.rows(events.stage(), EVENTS)
 
 
-def buckets_for(found: Found, earlier: Earlier | None, spark: SparkSession) -> int:
+def buckets_for(found: TraceFiles, earlier: PreviousIngest | None, spark: SparkSession) -> int:
     """Over how many buckets spans are spread, by the size of what is going to be read."""
     size = sum(weight_of_file(*file) for file in (*found.files, *found.elsewhere))
     records = 0 if earlier is None else sum(one.records for one in earlier.summary.read)
@@ -147,7 +153,7 @@ def buckets_for(found: Found, earlier: Earlier | None, spark: SparkSession) -> i
 
 
 def read_found(
-    spark: SparkSession, found: Found, manner: Manner, first_part: int, buckets: int
+    spark: SparkSession, found: TraceFiles, manner: ReadOptions, first_part: int, buckets: int
 ) -> list[DataFrame]:
     """The records in all files: Python opens those of this machine, Spark those elsewhere.
 

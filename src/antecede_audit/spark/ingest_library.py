@@ -11,9 +11,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
 from antecede.core.errors import LocalError
-from antecede_audit.columns.clock_offsets import Clocks
+from antecede_audit.columns.clock_offsets import ClockOffsets
 from antecede_audit.parcels import PARCELS
-from antecede_audit.shuffle import OnSpark, tasks_by_size, tasks_wanted
+from antecede_audit.shuffle import SparkShuffle, tasks_by_size, tasks_wanted
 from antecede_audit.spans.partitioning import packing
 from antecede_audit.spans.schemas import RECORDS, SPAN, STORED_AS
 from antecede_audit.spans.steps import counted_reading, ordered, understood
@@ -21,7 +21,7 @@ from antecede_audit.spark.ingest import event_log
 from antecede_audit.spark.job_names import named, named_jobs
 from antecede_audit.spark.persisting import PersistedTables, persisted
 from antecede_audit.spark.schemas import PROCESSES
-from antecede_audit.spark.settings import UNWEIGHED, WEIGHED, configured
+from antecede_audit.spark.settings import BATCH_BY_BYTES, BATCH_BY_ROWS, configured
 
 REQUIRED: Final = ("trace_id", "span_id", "process", "start_ns")
 NAMES: Final = {outside: inside for inside, outside in STORED_AS.items()}
@@ -38,18 +38,18 @@ SHUFFLED: Final = "spark.sql.shuffle.partitions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Traffic(PersistedTables):
+class EventTables(PersistedTables):
     """What spans come to, as tables."""
 
     events: DataFrame
     """The event log."""
     processes: DataFrame
     """What its processes are called."""
-    clocks: Clocks
+    clocks: ClockOffsets
     """What was added to the clock of each process, and where no offset helps."""
 
 
-def spans_to_events(spans: DataFrame, *, repair: bool = True) -> Traffic:
+def spans_to_events(spans: DataFrame, *, repair: bool = True) -> EventTables:
     """The messages that spans stand for, as an event log with repaired clocks.
 
     In: trace_id, span_id, process (a name), start_ns; parent_id, end_ns, kind (client, server,
@@ -62,14 +62,14 @@ def spans_to_events(spans: DataFrame, *, repair: bool = True) -> Traffic:
     with (
         named_jobs(session, "spans_to_events") as describe,
         ExitStack() as stack,
-        configured(session, WEIGHED | tasks_for(spans, describe)),
+        configured(session, BATCH_BY_BYTES | tasks_for(spans, describe)),
     ):
         buckets = BUCKETS_OF_A_TASK * tasks_wanted(session)
         describe("reading spans")
-        with configured(session, UNWEIGHED):
+        with configured(session, BATCH_BY_ROWS):
             pack = partial(packing, buckets=buckets)
             packed = as_records(spans).mapInArrow(named(pack), PARCELS)
-            records = OnSpark(packed).kept(stack)
+            records = SparkShuffle(packed).kept(stack)
             reading, _ = counted_reading(records)
         describe("finding messages")
         traffic = understood(records, buckets, reading, repair, stack)
@@ -78,7 +78,7 @@ def spans_to_events(spans: DataFrame, *, repair: bool = True) -> Traffic:
         describe("putting events in order")
         log = event_log(ordered(traffic, stack))
         rows = list(enumerate(known.names.values()))
-        return Traffic(
+        return EventTables(
             events=persisted(log, stack, StorageLevel.DISK_ONLY),
             processes=session.createDataFrame(rows, PROCESSES),
             clocks=known.clocks,

@@ -34,7 +34,7 @@ from antecede_audit.judging.copies import (
 )
 from antecede_audit.judging.kernel_input import NOTHING, find_messages, number_places
 from antecede_audit.judging.slice_plan import SlicePlan
-from antecede_audit.judging.slices import Blurs, Slice, rows_of_slices
+from antecede_audit.judging.slices import Slice, UntrustedTimes, rows_of_slices
 from antecede_audit.spark.open_copies import is_long
 
 GROUP_WIDTH: Final = 1 << 16
@@ -86,7 +86,7 @@ def window_of(clock_ns: str) -> Column:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Windows:
+class FlightWindows:
     """The windows that long flights begin in, by run, width and number, a column each."""
 
     run: Integers
@@ -130,7 +130,7 @@ class Windows:
         return bool(np.any(late & (self.run == run)))
 
 
-def find_windows(flights: DataFrame, group_width: int = GROUP_WIDTH) -> Windows:
+def find_windows(flights: DataFrame, group_width: int = GROUP_WIDTH) -> FlightWindows:
     """The windows of long flights, and how many groups each of them has.
 
     In: what `with_windows` returns.
@@ -155,14 +155,14 @@ def find_windows(flights: DataFrame, group_width: int = GROUP_WIDTH) -> Windows:
         parts.append(1 + int(min(row["flights"], at_once)) // group_width)
     counts = np.array(parts, np.int64)
     names = ("run", "width_ns", "window", "begin_ns", "end_ns")
-    return Windows(
+    return FlightWindows(
         **{name: np.array([row[name] for row in rows], np.int64) for name in names},
         parts=counts,
         first=np.cumsum(counts) - counts,
     )
 
 
-def during(plan: SlicePlan, windows: Windows) -> SlicePlan:
+def during(plan: SlicePlan, windows: FlightWindows) -> SlicePlan:
     """The plan for those slices only in which long flights are under way."""
     wanted = {
         number
@@ -174,7 +174,7 @@ def during(plan: SlicePlan, windows: Windows) -> SlicePlan:
 
 
 def pack_ends(
-    batches: Iterator[ArrowBatch], windows: Windows, blurs: Mapping[int, Blurs]
+    batches: Iterator[ArrowBatch], windows: FlightWindows, blurs: Mapping[int, UntrustedTimes]
 ) -> Iterator[ArrowBatch]:
     """Ends for the groups that want to know of them.
 
@@ -190,7 +190,7 @@ def pack_ends(
 
 
 def packed_ends(
-    ends: ArrowBatch, run: int, windows: Windows, blurs: Blurs | None
+    ends: ArrowBatch, run: int, windows: FlightWindows, blurs: UntrustedTimes | None
 ) -> Iterator[ArrowBatch]:
     """The ends of one run."""
     copies = copies_of_ends(ends)
@@ -213,7 +213,7 @@ def packed_ends(
     yield from packed_copies(copies.chosen(index[number[other]]), every[other], OTHERS)
 
 
-def is_own(ends: ArrowBatch, index: Integers, window: Integers, windows: Windows) -> Flags:
+def is_own(ends: ArrowBatch, index: Integers, window: Integers, windows: FlightWindows) -> Flags:
     """Whether the flight with this index is one of those of the window."""
     width_ns, number = (column_of(ends, name)[index] for name in ("width_ns", "window"))
     own: Flags = (width_ns == windows.width_ns[window]) & (number == windows.window[window])
@@ -248,8 +248,8 @@ def copies_of_ends(ends: ArrowBatch) -> Copies:
 def pack_slices(
     batches: Iterator[ArrowBatch],
     slices: Mapping[int, Slice],
-    windows: Windows,
-    blurs: Mapping[int, Blurs],
+    windows: FlightWindows,
+    blurs: Mapping[int, UntrustedTimes],
 ) -> Iterator[ArrowBatch]:
     """What begins in slices, for the groups during whose flights it does.
 

@@ -17,13 +17,18 @@ from antecede.eventlog.schema import ALL_COLUMNS
 from antecede_audit.measure.distributions import distributions_of, histograms, rows_by_run
 from antecede_audit.measure.figures import PACKET_TOTALS, Figures, run_row
 from antecede_audit.measure.instants import buffering_delays, message_instants, travelling
-from antecede_audit.measure.non_causal import COPIES_MAX, Stretch, find_stretches, non_causal_delays
+from antecede_audit.measure.non_causal import (
+    COPIES_MAX,
+    TimeSample,
+    find_stretches,
+    non_causal_delays,
+)
 from antecede_audit.spark.event_logs import find_source, narrowed, read_logs
 from antecede_audit.spark.job_names import named_jobs
 from antecede_audit.spark.persisting import persisted
 from antecede_audit.spark.schemas import EVENTS
-from antecede_audit.spark.storage import Places
-from antecede_audit.spark.survey import RunFacts, check_separate, gather_facts
+from antecede_audit.spark.storage import Storage
+from antecede_audit.spark.survey import RunSize, check_separate, gather_facts
 
 SENDER_BUFFER: Final = "sender_buffer"
 IN_TRANSIT: Final = "in_transit"
@@ -51,7 +56,7 @@ def measure_logs(
     with ExitStack() as stack:
         describe = stack.enter_context(named_jobs(session, "metrics"))
         describe("looking at the log")
-        places = stack.enter_context(Places(session))
+        places = stack.enter_context(Storage(session))
         sources = [find_source(path, places) for path in paths]
         written = read_logs(session, sources, ALL_COLUMNS)
         runs = gather_facts(written, ALL_COLUMNS)
@@ -68,7 +73,7 @@ def measure_logs(
         return measured_runs(log, instants, non_causal=non_causal, stretches=stretches)
 
 
-def distinct_names(runs: Sequence[RunFacts]) -> list[str]:
+def distinct_names(runs: Sequence[RunSize]) -> list[str]:
     """What the runs are called; one whose name occurs in several sources is `source:name`."""
     names = Counter(run.run_id for run in runs)
     return [f"{run.source}:{run.run_id}" if names[run.run_id] > 1 else run.run_id for run in runs]
@@ -92,7 +97,7 @@ def measured_runs(
     instants: DataFrame,
     *,
     non_causal: bool = True,
-    stretches: Sequence[Stretch] = (),
+    stretches: Sequence[TimeSample] = (),
 ) -> list[Figures]:
     """Every figure of every run that submitted anything: run_id and the columns of `MEASURED`.
 

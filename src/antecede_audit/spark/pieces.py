@@ -18,7 +18,7 @@ from antecede.eventlog.parquet import event_schema, reading
 from antecede_audit.eventlog.event_lines import REASON
 from antecede_audit.judging.log_columns import FILE, READ, ROW, TRACE_ID
 from antecede_audit.spark.audit_stages import counted, spread
-from antecede_audit.spark.event_logs import PARQUET, Source, find_source, runs_at
+from antecede_audit.spark.event_logs import PARQUET, LogSource, find_source, runs_at
 from antecede_audit.spark.session import PLANS_ONLY
 
 ArrowTable: TypeAlias = Any
@@ -38,7 +38,7 @@ WORDS: Final = ("kind", "run_id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pieces:
+class LogReader:
     """A log, and how workers get at its rows."""
 
     table: DataFrame
@@ -46,16 +46,18 @@ class Pieces:
     is_rows: bool
     """Whether the table has the rows themselves."""
 
-    def counted(self) -> "Pieces":
+    def counted(self) -> "LogReader":
         """No more of it than the definition of causal delivery looks at, if Spark can tell."""
         return of_rows(counted(self.table)) if self.is_rows else self
 
 
-def of_rows(events: DataFrame, more: Sequence[str] = ()) -> Pieces:
+def of_rows(events: DataFrame, more: Sequence[str] = ()) -> LogReader:
     """A log that Spark reads. In: the event log, source and run_id; more columns are checked."""
     also = [name for name in (TRACE_ID, *more, REASON) if name in events.columns]
     columns = [*READ, *also]
-    return Pieces(table=events.select("source", "run_id", *columns), read=handed_over, is_rows=True)
+    return LogReader(
+        table=events.select("source", "run_id", *columns), read=handed_over, is_rows=True
+    )
 
 
 def handed_over(batch: ArrowTable) -> Iterator[ArrowTable]:
@@ -63,7 +65,7 @@ def handed_over(batch: ArrowTable) -> Iterator[ArrowTable]:
     yield pa.Table.from_batches([batch])
 
 
-def of_files(session: SparkSession, sources: Sequence[Source]) -> Pieces | None:
+def of_files(session: SparkSession, sources: Sequence[LogSource]) -> LogReader | None:
     """The log that all these sources are; None if there is one that only Spark can read."""
     if not all(is_readable(source) for source in sources):
         return None
@@ -85,10 +87,10 @@ def of_files(session: SparkSession, sources: Sequence[Source]) -> Pieces | None:
                     for column, value in zip(columns.values(), values, strict=True):
                         column.append(value)
     table = session.createDataFrame(pa.table({**columns, "task": pa.array(tasks, pa.int64())}))
-    return Pieces(table=spread(table, task + 1, "task"), read=read_here, is_rows=False)
+    return LogReader(table=spread(table, task + 1, "task"), read=read_here, is_rows=False)
 
 
-def is_readable(source: Source) -> bool:
+def is_readable(source: LogSource) -> bool:
     """Whether these are Parquet files here, all of them complete."""
     here = source.beside is None and not source.is_table
     return here and source.formats == (PARQUET,) and not source.leftovers

@@ -37,7 +37,7 @@ from antecede_audit.spark.event_logs import narrowed, stored_types, with_all_col
 from antecede_audit.spark.job_names import named_jobs
 from antecede_audit.spark.persisting import persisted
 from antecede_audit.spark.schemas import PROCESSES, WORKLOAD, with_run_id
-from antecede_audit.spark.storage import Places, literal
+from antecede_audit.spark.storage import Storage, literal
 from antecede_audit.spark.survey import gather_facts
 from antecede_audit.spark.written_rows import check_rows
 
@@ -161,7 +161,7 @@ def profile(
 
     Of runs with more messages, copies and causes than `entries_max` the structure is estimated.
     """
-    places = Places(session)
+    places = Storage(session)
     places.check_replaceable(out, TABLES)
     with ExitStack() as stack:
         describe = stack.enter_context(named_jobs(session, "profile"))

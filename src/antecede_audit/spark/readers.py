@@ -20,11 +20,17 @@ from pyspark.sql.types import ArrayType, BooleanType, MapType, StructType
 
 from antecede.core.errors import LocalError
 from antecede_audit.columns.arrow_rows import Batch, batches_of, rows_of
-from antecede_audit.jobs.trace_files import Part, find_files, parts_of
+from antecede_audit.jobs.trace_files import FilePart, find_files, parts_of
 from antecede_audit.spans.formats.catalogue import AUTO, JAEGER, OTLP, ZIPKIN, one_by_one
-from antecede_audit.spans.formats.containers import Damage
-from antecede_audit.spans.formats.records import INSTANCE, Reject, Span
-from antecede_audit.spans.reading import UNREADABLE, FileRead, Manner, found_in_stream, read_part
+from antecede_audit.spans.formats.containers import DamagedFile
+from antecede_audit.spans.formats.records import INSTANCE, RejectRecord, SpanRecord
+from antecede_audit.spans.reading import (
+    UNREADABLE,
+    FileRead,
+    ReadOptions,
+    found_in_stream,
+    read_part,
+)
 from antecede_audit.spans.schemas import LONG, REJECT, TEXT, table
 from antecede_audit.spark.job_names import named
 
@@ -46,7 +52,7 @@ SPAN_ROWS: Final = table(
 """A span in the columns that `spans_to_events` asks for; which file or topic it came from; and, if
 it is none, what was wrong: then all other columns but `source` are null."""
 
-SPAN_WIDTH: Final = len(Span._fields)
+SPAN_WIDTH: Final = len(SpanRecord._fields)
 BROKER: Final = ("topic", "partition", "offset")
 """The columns that Kafka's tables have beside `value`."""
 
@@ -74,11 +80,11 @@ def spans_in_values(
     chosen = values.select(
         source.alias("source"), position.alias("position"), F.col(column).alias("value")
     )
-    manner = Manner(format_name=format_name, keep=frozenset(keep))
+    manner = ReadOptions(format_name=format_name, keep=frozenset(keep))
     return chosen.mapInArrow(named(partial(value_batches, manner=manner)), SPAN_ROWS)
 
 
-def value_batches(batches: Iterable[Batch], manner: Manner) -> Iterator[Batch]:
+def value_batches(batches: Iterable[Batch], manner: ReadOptions) -> Iterator[Batch]:
     """The spans of values that come in batches."""
     rows = rows_of(batches, ("source", "position", "value"))
     return span_batches(
@@ -90,30 +96,30 @@ def value_batches(batches: Iterable[Batch], manner: Manner) -> Iterator[Batch]:
 
 
 def records_in_value(
-    source: str, position: str, value: bytes, manner: Manner
-) -> Iterator[tuple[str, Span | Reject]]:
+    source: str, position: str, value: bytes, manner: ReadOptions
+) -> Iterator[tuple[str, SpanRecord | RejectRecord]]:
     """The spans in one value, and what in it could not be read."""
-    damages: list[Damage] = []
+    damages: list[DamagedFile] = []
     before = f"{position}: " if position else ""
     for name, _, found in found_in_stream(source, io.BytesIO(value), manner, damages):
         for record in one_by_one(found):
-            if isinstance(record, Reject):
+            if isinstance(record, RejectRecord):
                 place = before + record.position if record.position else position
                 yield name, record._replace(position=place)
-            elif isinstance(record, Span):
+            elif isinstance(record, SpanRecord):
                 yield name, record
     for damage in dict.fromkeys(damages):
-        yield damage.name, Reject(position, damage.reason, "")
+        yield damage.name, RejectRecord(position, damage.reason, "")
 
 
-def span_batches(records: Iterable[tuple[str, Span | Reject]]) -> Iterator[Batch]:
+def span_batches(records: Iterable[tuple[str, SpanRecord | RejectRecord]]) -> Iterator[Batch]:
     """Spans and rejects, each with its source, as batches of `SPAN_ROWS`."""
     return batches_of((row_of(source, record) for source, record in records), SPAN_ROWS)
 
 
-def row_of(source: str, record: Span | Reject) -> tuple[Any, ...]:
+def row_of(source: str, record: SpanRecord | RejectRecord) -> tuple[Any, ...]:
     """A row of `SPAN_ROWS`."""
-    if isinstance(record, Reject):
+    if isinstance(record, RejectRecord):
         return (*[None] * SPAN_WIDTH, source, record._asdict())
     named = record._replace(process=record.process.replace(INSTANCE, "@"))
     return (*named, source, None)
@@ -122,7 +128,7 @@ def row_of(source: str, record: Span | Reject) -> tuple[Any, ...]:
 class PartOfFiles(InputPartition):
     """A file, or a stretch of it, for one task."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: FilePart) -> None:
         super().__init__(tuple(part))
         self.part: Final = part
 
@@ -130,7 +136,7 @@ class PartOfFiles(InputPartition):
 class SpanReader(DataSourceReader):
     """Reads the files of a `TraceSource`, part by part."""
 
-    def __init__(self, paths: Sequence[str], manner: Manner) -> None:
+    def __init__(self, paths: Sequence[str], manner: ReadOptions) -> None:
         self.paths: Final = tuple(paths)
         self.manner: Final = manner
 
@@ -145,10 +151,12 @@ class SpanReader(DataSourceReader):
         return span_batches(spans_in_part(partition.part, self.manner))
 
 
-def spans_in_part(part: Part, manner: Manner) -> Iterator[tuple[str, Span | Reject]]:
+def spans_in_part(
+    part: FilePart, manner: ReadOptions
+) -> Iterator[tuple[str, SpanRecord | RejectRecord]]:
     """The spans of one part, and what is rejected; `LocalError` if it cannot be read at all."""
     for _, _, source, record in read_part(part, manner):
-        if isinstance(record, Span | Reject):
+        if isinstance(record, SpanRecord | RejectRecord):
             yield source, record
         elif isinstance(record, FileRead) and record.format == UNREADABLE:
             raise LocalError(f"cannot read {source}: {record.damage}")
@@ -169,7 +177,7 @@ class TraceSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 there is only one
         keep = self.options.get("keep", "")
         names = frozenset(name.strip() for name in keep.split(",") if name.strip())
-        manner = Manner(format_name=self.format_name, keep=names)
+        manner = ReadOptions(format_name=self.format_name, keep=names)
         return SpanReader(paths_in(self.options.get("path"), self.options), manner)
 
 

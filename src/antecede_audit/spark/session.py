@@ -27,7 +27,7 @@ from pyspark.sql import SparkSession
 import antecede
 from antecede.core.errors import LocalError
 from antecede_audit.spark.java import find_java
-from antecede_audit.spark.settings import UNWEIGHED
+from antecede_audit.spark.settings import BATCH_BY_ROWS
 from antecede_audit.spark.stopped import why_stopped
 
 __all__ = ["SPARK_ERRORS", "PySparkException", "SparkSession", "first_line", "open_session"]
@@ -49,7 +49,7 @@ HERE: Final = ("local-cluster[", "spark://127.", "spark://localhost:", "spark://
 """How masters begin whose executors are processes of their own, on this machine."""
 
 EVERYWHERE: Final = {
-    **UNWEIGHED,
+    **BATCH_BY_ROWS,
     # Run ids are strings even if all of them look like numbers or dates.
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     # Times are integers; should one ever be shown as a date, it means the same everywhere.

@@ -6,13 +6,13 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-UNWEIGHED: Final = {
+BATCH_BY_ROWS: Final = {
     # Batches for Python are bounded by rows. To bound them by bytes too, Spark weighs the whole
     # batch again after every row: a third of all the processor time of an ingest.
     "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
 }
 
-WEIGHED: Final = {
+BATCH_BY_BYTES: Final = {
     # Where rows are parcels of a megabyte, there are few of them, and weighing them is right.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(64 << 20),
     # What was moved for one table goes when that is written. By default it stays until Java happens

@@ -66,7 +66,7 @@ def is_plain(path: str) -> bool:
         return False
     lent = SparkSession.getActiveSession()
     if lent is not None:
-        return Places(lent).local(path) is not None
+        return Storage(lent).local(path) is not None
     return not any(os.environ.get(name) for name in SETTINGS_ELSEWHERE)
 
 
@@ -84,7 +84,7 @@ def literal(path: str) -> str:
 
 
 @final
-class Places(ExitStack):
+class Storage(ExitStack):
     """The file systems of one session; as a context it removes the copies that it has made."""
 
     def __init__(self, session: SparkSession) -> None:

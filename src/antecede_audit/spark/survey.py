@@ -40,12 +40,12 @@ from antecede_audit.judging.copies import (
     gather,
     moves_of,
 )
-from antecede_audit.judging.log_columns import READ, TRACE_ID, LogColumns, RunKey, complaint_about
+from antecede_audit.judging.log_columns import READ, TRACE_ID, EventColumns, RunKey, complaint_about
 from antecede_audit.judging.slice_plan import RunExtent
-from antecede_audit.spark.event_logs import Source
+from antecede_audit.spark.event_logs import LogSource
 from antecede_audit.spark.job_names import named
 from antecede_audit.spark.persisting import persisted
-from antecede_audit.spark.pieces import Pieces, Reader, of_rows
+from antecede_audit.spark.pieces import LogReader, Reader, of_rows
 
 Flights: TypeAlias = NDArray[np.int64]
 """When copies began and ended, and at which processes, a row each."""
@@ -84,7 +84,7 @@ LEVELS: Final = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunFacts:
+class RunSize:
     """One run: which, and how much of everything it has."""
 
     source: int
@@ -108,10 +108,10 @@ class RunFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
+class LogSurvey:
     """What one look at a log has shown."""
 
-    runs: list[RunFacts]
+    runs: list[RunSize]
     seen: DataFrame
     """`LOOKED`."""
     level: int
@@ -129,7 +129,7 @@ class Looked:
         return {run: flights_of(rows.chosen(rows.run == keys[run])) for run in runs}
 
 
-def gather_facts(events: DataFrame, checked: Sequence[str] = ()) -> list[RunFacts]:
+def gather_facts(events: DataFrame, checked: Sequence[str] = ()) -> list[RunSize]:
     """All runs of a log; `LocalError` names a row that is wrong, if there is one.
 
     In: the event log, source and run_id. These columns are checked, besides those that are read.
@@ -139,7 +139,7 @@ def gather_facts(events: DataFrame, checked: Sequence[str] = ()) -> list[RunFact
         return look_at(of_rows(events, more), stack).runs
 
 
-def look_at(pieces: Pieces, stack: ExitStack) -> Looked:
+def look_at(pieces: LogReader, stack: ExitStack) -> LogSurvey:
     """All runs, by source and id; `LocalError` names a row that is wrong, if there is one.
 
     What is seen is kept until the stack is closed.
@@ -166,18 +166,18 @@ def look_at(pieces: Pieces, stack: ExitStack) -> Looked:
     if wrong:
         raise LocalError(wrong[0])
     level = max((row.pop("level") for row in rows), default=0)
-    return Looked(runs=runs_of(rows), seen=seen, level=level)
+    return LogSurvey(runs=runs_of(rows), seen=seen, level=level)
 
 
-def runs_of(rows: Sequence[dict[str, Any]]) -> list[RunFacts]:
+def runs_of(rows: Sequence[dict[str, Any]]) -> list[RunSize]:
     """Runs by source and id, as they were counted."""
     for row in rows:
         if row["first_ns"] == LATEST:
             row["first_ns"] = row["last_ns"] = 0
-    return sorted((RunFacts(**row) for row in rows), key=lambda run: (run.source, run.run_id))
+    return sorted((RunSize(**row) for row in rows), key=lambda run: (run.source, run.run_id))
 
 
-def facts_of(log: LogColumns) -> list[RunFacts]:
+def facts_of(log: EventColumns) -> list[RunSize]:
     """All runs of a log that is here as a whole."""
     seen = log.by_process()
     run, count = seen["run"], len(log.runs)
@@ -205,13 +205,13 @@ def look(batches: Iterator[ArrowBatch], read: Reader) -> Iterator[ArrowBatch]:
             if wrong is not None:
                 yield looked_batch({"level": [0], "wrong": [wrong]})
                 continue
-            log = LogColumns(table)
+            log = EventColumns(table)
             least = min(SPARSEST, max(0, len(log.run).bit_length() - WHOLE_BITS))
             yield counted_batch(log, least)
             yield from sampled_batches(log, least)
 
 
-def counted_batch(log: LogColumns, level: int) -> ArrowBatch:
+def counted_batch(log: EventColumns, level: int) -> ArrowBatch:
     """How much each process has."""
     seen = log.by_process()
     keys = [log.runs[number] for number in seen["run"].tolist()]
@@ -224,7 +224,7 @@ def counted_batch(log: LogColumns, level: int) -> ArrowBatch:
     return looked_batch(columns)
 
 
-def sampled_batches(log: LogColumns, least: int) -> Iterator[ArrowBatch]:
+def sampled_batches(log: EventColumns, least: int) -> Iterator[ArrowBatch]:
     """The submissions and deliveries of messages from this level on, those of each together."""
     levels = levels_of(log.columns["sender"], log.columns["sequence"])
     chosen = np.flatnonzero(log.counted & (levels >= least))
@@ -270,7 +270,7 @@ def flights_of(rows: Rows) -> Flights:
     return np.stack([begin, end, sender, receiver], axis=1)
 
 
-def check_separate(runs: Sequence[RunFacts], sources: Sequence[Source]) -> None:
+def check_separate(runs: Sequence[RunSize], sources: Sequence[LogSource]) -> None:
     """`LocalError` if the files of a folder, which are taken for one run, must be several runs."""
     for run in runs:
         if run.crowded and len(sources[run.source].files) > 1:
@@ -280,7 +280,7 @@ def check_separate(runs: Sequence[RunFacts], sources: Sequence[Source]) -> None:
             )
 
 
-def with_run_numbers(events: DataFrame, runs: Sequence[RunFacts]) -> DataFrame:
+def with_run_numbers(events: DataFrame, runs: Sequence[RunSize]) -> DataFrame:
     """Replace source and run_id by `run`: the place of the run in the list.
 
     In:  the event log, source and run_id.
@@ -296,7 +296,7 @@ def with_run_numbers(events: DataFrame, runs: Sequence[RunFacts]) -> DataFrame:
     return joined.drop("source", "run_id")
 
 
-def extent_of(run: RunFacts, sample: Flights | None, offsets: Mapping[int, int]) -> RunExtent:
+def extent_of(run: RunSize, sample: Flights | None, offsets: Mapping[int, int]) -> RunExtent:
     """What the plan needs to know of a run, by clocks that are moved by these offsets."""
     moves = [0, *offsets.values()]
     flights = np.zeros((0, 4), np.int64) if sample is None else sample

@@ -34,7 +34,7 @@ from antecede_audit.judging.raw_findings import (
     VIOLATION,
     violations_in,
 )
-from antecede_audit.judging.summary import Figures
+from antecede_audit.judging.summary import ViolationFigures
 from antecede_audit.spark.audit_stages import spread
 from antecede_audit.spark.clocks import scattered_submissions
 from antecede_audit.spark.job_names import named
@@ -67,7 +67,7 @@ def early_in(
     """The early messages in these parcels. Out: `EARLY`."""
     contents = [content for batch in batches for content in batch.column("content")]
     early = early_messages(violations_in(contents), moved)
-    figures: bytes | None = Figures.of(early, names).packed()
+    figures: bytes | None = ViolationFigures.of(early, names).packed()
     for begin in range(0, len(early["run"]), PARCEL_ROWS):
         part = chosen(early, slice(begin, begin + PARCEL_ROWS))
         content = packed_columns([part[name] for name in NUMBERS])
@@ -76,10 +76,12 @@ def early_in(
         figures = None
 
 
-def figures_of(early: DataFrame) -> Figures:
+def figures_of(early: DataFrame) -> ViolationFigures:
     """What is counted of them. In: `EARLY`."""
     rows = early.where(F.col("figures").isNotNull()).select("figures").collect()
-    return Figures.joined([Figures.unpacked(bytes(row["figures"])) for row in rows])
+    return ViolationFigures.joined(
+        [ViolationFigures.unpacked(bytes(row["figures"])) for row in rows]
+    )
 
 
 def violations(early: DataFrame, names: Sequence[str], *, traced: bool) -> DataFrame:

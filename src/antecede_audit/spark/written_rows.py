@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 from antecede.core.errors import LocalError
 from antecede_audit.jobs.worker_files import SHARED
 from antecede_audit.spark.session import first_line
-from antecede_audit.spark.storage import Places
+from antecede_audit.spark.storage import Storage
 
 PARQUET: Final = "parquet"
 STAGE: Final = re.compile(r"/\.[^/]+\.unfinished")
@@ -33,7 +33,7 @@ def blaming_spark(table: str) -> Iterator[None]:
         raise LocalError(f"cannot write {table}: {first_line(error)}") from error
 
 
-def check_rows(places: Places, place: str, expected: int, format_name: str = PARQUET) -> None:
+def check_rows(places: Storage, place: str, expected: int, format_name: str = PARQUET) -> None:
     """`LocalError` unless the table at a place has this number of rows."""
     here = places.local(place)
     if here is not None and format_name == PARQUET:

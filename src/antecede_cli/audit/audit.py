@@ -22,7 +22,7 @@ from antecede_cli.spark import is_local, need_spark, spark_progress, spark_sessi
 
 if TYPE_CHECKING:
     from antecede_audit.judging.definition import Order
-    from antecede_audit.judging.verdict_summary import Audit, Channel, Summary
+    from antecede_audit.judging.verdict_summary import AuditResult, AuditSummary, ChannelCount
 
 
 CHANNELS_SHOWN: Final = 8
@@ -36,7 +36,7 @@ MEANINGS: Final[dict["Order", str]] = {
 Names = Mapping[str, Mapping[int, str]]
 
 
-def print_summary(console: Console, summary: "Summary", names: Names, out: str) -> None:
+def print_summary(console: Console, summary: "AuditSummary", names: Names, out: str) -> None:
     """What an operator wants to know: how much was looked at, and what is wrong with it."""
     runs = f" in {summary.runs:,} runs" if summary.runs != 1 else ""
     deliveries = counted(summary.deliveries, "delivery", "deliveries")
@@ -60,7 +60,7 @@ def print_summary(console: Console, summary: "Summary", names: Names, out: str) 
     console.print(f"The tables are in {escape(out)}.")
 
 
-def verdict_text(summary: "Summary") -> str:
+def verdict_text(summary: "AuditSummary") -> str:
     """Whether effects overtook causes, and by how much."""
     if not summary.deliveries and summary.cut_off:
         return "[yellow]No delivery can be read, so nothing was judged.[/]"
@@ -81,7 +81,7 @@ def verdict_text(summary: "Summary") -> str:
     )
 
 
-def order_lines(summary: "Summary") -> list[str]:
+def order_lines(summary: "AuditSummary") -> list[str]:
     """How many there are by either order, and what that means; nothing if there are no traces."""
     if summary.order == "process" and len(set(summary.violations_by_order.values())) == 1:
         return []
@@ -92,7 +92,7 @@ def order_lines(summary: "Summary") -> list[str]:
     ]
 
 
-def faults_text(summary: "Summary") -> str:
+def faults_text(summary: "AuditSummary") -> str:
     """What else is wrong, if anything is."""
     counts = {
         "lost": summary.losses,
@@ -104,7 +104,7 @@ def faults_text(summary: "Summary") -> str:
     return f"Copies: {', '.join(found)}." if found else ""
 
 
-def channels_table(channels: Sequence["Channel"], names: Names) -> Table:
+def channels_table(channels: Sequence["ChannelCount"], names: Names) -> Table:
     """Where it happened most."""
     several = len({channel.run_id for channel in channels}) > 1
     table = figures_table(
@@ -132,7 +132,7 @@ def channels_table(channels: Sequence["Channel"], names: Names) -> Table:
     return table
 
 
-def cut_off_lines(summary: "Summary", names: Names) -> list[str]:
+def cut_off_lines(summary: "AuditSummary", names: Names) -> list[str]:
     """Whose logs break off, and what is not known because of that."""
     lines = []
     for run_id, processes in summary.cut_off.items():
@@ -149,7 +149,7 @@ def cut_off_lines(summary: "Summary", names: Names) -> list[str]:
     return lines
 
 
-def method_lines(summary: "Summary") -> list[str]:
+def method_lines(summary: "AuditSummary") -> list[str]:
     """What a reader should know about how runs were judged whose clocks cannot be trusted."""
     runs = list(summary.method.sequential.items())
     lines = [
@@ -161,7 +161,7 @@ def method_lines(summary: "Summary") -> list[str]:
     return lines
 
 
-def remedy(summary: "Summary", run_id: str) -> str:
+def remedy(summary: "AuditSummary", run_id: str) -> str:
     """What was done about a clock that cannot be right."""
     moved = summary.method.clock_offsets_ns.get(run_id, {})
     share = summary.method.blurred.get(run_id)
@@ -314,7 +314,7 @@ def carried_out(
     out: str,
     options: Options,
     master: str | None,
-) -> "Audit":
+) -> "AuditResult":
     """Audit: logs of up to a million events right here, all else on Spark."""
     check_kinds(paths)
     order, explain = options["order"], options["explain"]

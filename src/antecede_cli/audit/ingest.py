@@ -14,7 +14,7 @@ from antecede_cli.options import defaulted, parse_names
 from antecede_cli.spark import check_writable, is_local, need_spark, spark_progress, spark_session
 
 if TYPE_CHECKING:
-    from antecede_audit.spans.summary import Summary
+    from antecede_audit.spans.summary import IngestSummary
 
 FORMATS: Final = ("auto", "jaeger", "otlp", "zipkin", "nezha", "messages")
 UNITS: Final = ("s", "ms", "us", "ns")
@@ -170,7 +170,7 @@ def carried_out(
     options: Options,
     table: tuple[str | None, str],
     master: str | None,
-) -> "Summary":
+) -> "IngestSummary":
     """Ingest: what fits into this process right here, all else on Spark."""
     name, format_name = table
     need_spark()
@@ -195,7 +195,7 @@ def carried_out(
             )
 
 
-def print_summary(console: Console, summary: "Summary", out: str) -> None:
+def print_summary(console: Console, summary: "IngestSummary", out: str) -> None:
     """What an operator wants to know: what was read, what was not, and how far to trust it."""
     console.print(result_table(summary))
     if summary.rejects:
@@ -236,7 +236,7 @@ def files_were(count: int, one: str = "file") -> str:
     return f"{counted(count, one)} {'was' if count == 1 else 'were'}"
 
 
-def result_table(summary: "Summary") -> Table:
+def result_table(summary: "IngestSummary") -> Table:
     """What was read, and what it came to."""
     table = counts_table(escape(summary.run_id))
     for entry in summary.read:
@@ -253,7 +253,7 @@ def result_table(summary: "Summary") -> Table:
     return table
 
 
-def rejects_table(summary: "Summary") -> Table:
+def rejects_table(summary: "IngestSummary") -> Table:
     """Why records were rejected."""
     shown = list(summary.rejects_by_reason.items())
     table = reasons_table(shown[:ROWS_SHOWN])
@@ -262,7 +262,7 @@ def rejects_table(summary: "Summary") -> Table:
     return table
 
 
-def damaged_table(summary: "Summary") -> Table:
+def damaged_table(summary: "IngestSummary") -> Table:
     """Which files are truncated or damaged, and how much of them was read."""
     title = "Truncated or damaged: used up to there"
     table = figures_table(("file", "what"), ("records",), title=title, title_justify="left")
@@ -275,7 +275,7 @@ def damaged_table(summary: "Summary") -> Table:
     return table
 
 
-def damaged_text(summary: "Summary") -> str:
+def damaged_text(summary: "IngestSummary") -> str:
     """That files are damaged, in a line for whoever reads the logs of scheduled runs."""
     first = summary.damaged[0]
     files = f"{len(summary.damaged):,} files are" if len(summary.damaged) > 1 else "1 file is"
@@ -294,7 +294,7 @@ def notes_table(counts: Mapping[str, int]) -> Table:
     return table
 
 
-def print_clocks(console: Console, summary: "Summary") -> None:
+def print_clocks(console: Console, summary: "IngestSummary") -> None:
     """Which clocks were moved, and where no moving helps."""
     moved = [(name, offset) for name, offset in summary.clock_offsets_ns.items() if offset]
     moved.sort(key=lambda entry: (-abs(entry[1]), entry[0]))
@@ -311,7 +311,7 @@ def print_clocks(console: Console, summary: "Summary") -> None:
         console.print("Spans that close late, or truncated times, look like this.")
 
 
-def contradictions_table(summary: "Summary") -> Table:
+def contradictions_table(summary: "IngestSummary") -> Table:
     """The pairs of processes between which no clock offset puts everything in order."""
     pairs = summary.contradictions
     title = "No clock offset puts all messages of these in order"

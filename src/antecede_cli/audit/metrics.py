@@ -64,7 +64,7 @@ def command(
     need_spark()
     from antecede_audit.jobs.measure import measure_small
     from antecede_audit.spark.measure import measure_logs
-    from antecede_audit.spark.storage import Places, is_plain
+    from antecede_audit.spark.storage import Storage, is_plain
     from antecede_lab.evaluate.outputs import write_rows
 
     check_readable(*events)
@@ -83,7 +83,7 @@ def command(
                 progress.tell("measuring")
                 runs = measure_logs(session, events, non_causal=non_causal)
                 if out is not None:
-                    with Places(session) as places, places.sending(out, WRITTEN) as folder:
+                    with Storage(session) as places, places.sending(out, WRITTEN) as folder:
                         write_rows(folder, "metrics", runs)
     if as_json:
         click.echo(json.dumps(runs, indent=2))

@@ -13,7 +13,7 @@ from antecede_cli.options import defaulted
 from antecede_cli.spark import need_spark, spark_progress
 
 if TYPE_CHECKING:
-    from antecede_audit.spans.quality import Quality
+    from antecede_audit.spans.quality import TraceQuality
 
 FORMATS: Final = ("auto", "jaeger", "otlp", "zipkin", "nezha")
 ROWS_SHOWN: Final = 20
@@ -50,7 +50,7 @@ def command(paths: tuple[str, ...], format_name: str, as_json: bool) -> None:
         print_quality(Console(highlight=False), found)
 
 
-def print_quality(console: Console, found: "Quality") -> None:
+def print_quality(console: Console, found: "TraceQuality") -> None:
     """One page."""
     console.print(traces_table(found))
     if found.services:
@@ -59,7 +59,7 @@ def print_quality(console: Console, found: "Quality") -> None:
         console.print(impossible_table(found))
 
 
-def traces_table(found: "Quality") -> Table:
+def traces_table(found: "TraceQuality") -> Table:
     """What is there, and what is wrong with it."""
     rest = "" if found.complete else ", the first of more"
     table = counts_table("What the traces are like")
@@ -77,7 +77,7 @@ def traces_table(found: "Quality") -> Table:
     return table
 
 
-def services_table(found: "Quality") -> Table:
+def services_table(found: "TraceQuality") -> Table:
     """How far the clock of each service can be believed."""
     figures = ("spans", "resolution", "moved by", "known to within")
     table = figures_table(("process",), figures, title="Clocks", title_justify="left")
@@ -95,7 +95,7 @@ def services_table(found: "Quality") -> Table:
     return table
 
 
-def impossible_table(found: "Quality") -> Table:
+def impossible_table(found: "TraceQuality") -> Table:
     """Between which services no repair is possible."""
     title = "No clock offset puts all messages of these in order"
     figures = ("messages", "backwards", "worst")

@@ -77,9 +77,9 @@ def command(
     master: str | None,
 ) -> None:
     """Make one self-contained HTML file of what is in DIR: tables, charts, spacetime diagrams."""
-    from antecede_audit.report.assemble import Wanted, make_report
+    from antecede_audit.report.assemble import ReportOptions, make_report
     from antecede_audit.report.page.document import open_report, write_report
-    from antecede_audit.report.spacetime.recording import Window
+    from antecede_audit.report.spacetime.recording import TimeRange
 
     if from_ns is not None and to_ns is not None and from_ns >= to_ns:
         raise LocalError("--from must be earlier than --to")
@@ -87,8 +87,8 @@ def command(
         raise LocalError("--trace-url must have {trace_id} where the id of the trace belongs")
     if trace_url is not None and not trace_url.startswith(("https://", "http://")):
         raise LocalError("--trace-url must begin with https:// or http://")
-    window = Window(from_ns=from_ns, to_ns=to_ns)
-    wanted = Wanted(runs=runs, window=window, title=title, trace_url=trace_url)
+    window = TimeRange(from_ns=from_ns, to_ns=to_ns)
+    wanted = ReportOptions(runs=runs, window=window, title=title, trace_url=trace_url)
     with fetched(context, places, master) as folders:
         report = make_report(folders, wanted)
     for what, where in report.sources:
@@ -110,9 +110,9 @@ def fetched(
         yield [Path(place) for place in places]
         return
     need_spark()
-    from antecede_audit.spark.storage import Places
+    from antecede_audit.spark.storage import Storage
 
-    with spark_session(context, master) as session, Places(session) as elsewhere:
+    with spark_session(context, master) as session, Storage(session) as elsewhere:
         yield [elsewhere.fetched(place) for place in places]
 
 

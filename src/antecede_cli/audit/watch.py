@@ -15,7 +15,7 @@ from antecede_cli.spark import check_readable, check_writable, need_spark, spark
 
 if TYPE_CHECKING:
     from antecede_audit.judging.definition import Order
-    from antecede_audit.spark.watch.progress import Channel, Progress
+    from antecede_audit.spark.watch.progress import BatchProgress, Channel
     from antecede_audit.spark.watch.watch import Format
 
 NS_PER_S: Final = 1_000_000_000
@@ -109,13 +109,13 @@ def command(
     need_spark()
     if finish and not once:
         raise click.UsageError("--finish goes with --once: nothing more will come")
-    from antecede_audit.spark.watch.state import Settings
+    from antecede_audit.spark.watch.state import WatchSettings
     from antecede_audit.spark.watch.watch import WRITTEN, is_watch, wait_for, watch
     from antecede_audit.spark.watch.watch import finish as judge_the_rest
 
     check_readable(source)
     check_writable(out, names=() if is_watch(out) else WRITTEN)
-    settings = Settings(
+    settings = WatchSettings(
         order=order,
         patience_ns=patience,
         lost_after_ns=lost_after,
@@ -152,7 +152,7 @@ class Page:
         self._every_s: Final = every_s
         self._console: Final = Console(highlight=False)
 
-    def tell(self, progress: "list[Progress]", channels: "list[Channel]") -> None:
+    def tell(self, progress: "list[BatchProgress]", channels: "list[Channel]") -> None:
         """A batch is done."""
         from antecede_audit.report.watch_page import lag_text
 
@@ -173,7 +173,7 @@ class Page:
         count = rejected_in(f"{self._out}/rejects/batch={batch}")
         return f", {count:,} rejected (rejects/ says why)" if count else ""
 
-    def _write(self, progress: "list[Progress]", channels: "list[Channel]") -> None:
+    def _write(self, progress: "list[BatchProgress]", channels: "list[Channel]") -> None:
         from antecede_audit.report.watch_page import watch_page
         from antecede_audit.spark.storage import is_plain, path_here
 

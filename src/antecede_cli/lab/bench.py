@@ -15,7 +15,7 @@ from antecede_lab.bench.catalogue import ENCRYPTED, PEERS, PLAIN
 from antecede_lab.bench.contest import (
     P50,
     P99,
-    Plan,
+    ContestPlan,
     Results,
     Show,
     effort_of,
@@ -122,7 +122,7 @@ def live(
     if not compiled():
         click.echo(INTERPRETED, err=True)
     chosen = (*PLAIN, *ENCRYPTED) if secure else PLAIN
-    plan = Plan(keys=keys or chosen, sizes=sizes, rounds=rounds, seconds=seconds)
+    plan = ContestPlan(keys=keys or chosen, sizes=sizes, rounds=rounds, seconds=seconds)
     results = with_progress(lambda show: run_contest(plan, show))
     tell(results)
     if out is not None:

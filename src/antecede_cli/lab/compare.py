@@ -27,7 +27,7 @@ from antecede_lab.comparison.claims import FOOTNOTES
 from antecede_lab.comparison.documents import (
     COMPARISON_FILES,
     KS_FILES,
-    Judged,
+    JudgedClaim,
     TextTable,
     all_verdicts,
     ks_table,
@@ -329,7 +329,7 @@ def coloured(cell: str) -> str:
     return text if colour is None else f"[{colour}]{text}[/]"
 
 
-def explain(console: Console, one: Judged) -> None:
+def explain(console: Console, one: JudgedClaim) -> None:
     """A verdict that is not a plain confirmation, with its figures and its run."""
     verdict = one.verdict
     colour = "yellow" if verdict.outcome == QUALIFIED else "red"
@@ -342,7 +342,7 @@ def explain(console: Console, one: Judged) -> None:
     console.print(f"    {one.command}\n", markup=False, style="dim", soft_wrap=True)
 
 
-def summary(judged: list[Judged]) -> str:
+def summary(judged: list[JudgedClaim]) -> str:
     """How many claims fared how."""
     outcomes = [one.verdict.outcome for one in judged]
     counts = ", ".join(f"{outcomes.count(x)} {x}" for x in (CONFIRMED, QUALIFIED, REFUTED))

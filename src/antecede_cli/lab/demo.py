@@ -27,11 +27,11 @@ from antecede.installing import how_to_install
 from antecede.units import duration_text, three_digits
 from antecede_audit.eventlog.reader import read_events
 from antecede_audit.judging.oracle import check_log
-from antecede_audit.report.assemble import Wanted, make_report
+from antecede_audit.report.assemble import ReportOptions, make_report
 from antecede_audit.report.page.document import open_report, write_report
 from antecede_audit.report.recordings import logged_runs
 from antecede_audit.report.sources import find_sources
-from antecede_audit.report.spacetime.recording import MISSING, Run, build_run, rows_of_files
+from antecede_audit.report.spacetime.recording import MISSING, Recording, build_run, rows_of_files
 from antecede_audit.report.spacetime.times import latencies_ns
 from antecede_audit.spark.java import find_java
 from antecede_cli.console import Console, progress_bar
@@ -54,7 +54,7 @@ from antecede_lab.comparison.documents import write_comparison
 from antecede_lab.comparison.effort import QUICK as LITTLE
 from antecede_lab.comparison.effort import USUAL, Effort
 from antecede_lab.comparison.traffic import UNIFORM
-from antecede_lab.demo.shop import SERVICES, Outcome, perform
+from antecede_lab.demo.shop import SERVICES, ShopOutcome, perform
 
 if TYPE_CHECKING:
     from antecede_audit.spark.session import SparkSession
@@ -72,7 +72,7 @@ assert find_protocol(WITHOUT).ordering == "none"
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class DemoSize:
     """What a demonstration consists of."""
 
     orders: int
@@ -84,7 +84,7 @@ class Plan:
     effort: Effort
 
 
-FULL: Final = Plan(
+FULL: Final = DemoSize(
     orders=600,
     per_second=30.0,
     protocols=("rst", "ks", "newtop", "mf", "cykas", "hybrid"),
@@ -92,7 +92,7 @@ FULL: Final = Plan(
     effort=USUAL,
 )
 
-QUICK: Final = Plan(
+QUICK: Final = DemoSize(
     orders=100,
     per_second=25.0,
     protocols=("rst", "ks", "mf", "cykas", "hybrid"),
@@ -102,7 +102,7 @@ QUICK: Final = Plan(
 
 
 @final
-class Places:
+class DemoFolders:
     """Where a demonstration puts what."""
 
     def __init__(self, folder: Path) -> None:
@@ -122,7 +122,7 @@ class Places:
 WRITTEN: Final = ("events", "audit", "comparison", "report.html", "demo.json")
 
 
-def make_room(places: Places) -> None:
+def make_room(places: DemoFolders) -> None:
     """An empty folder; what an earlier demonstration left in it is replaced.
 
     `LocalError` if there is anything else in it.
@@ -144,7 +144,7 @@ def make_room(places: Places) -> None:
         places.report.unlink(missing_ok=True)
 
 
-def is_demo(places: Places) -> bool:
+def is_demo(places: DemoFolders) -> bool:
     """Whether a folder is that of an earlier demonstration, by its summary."""
     try:
         return "finished" in json.loads(places.figures.read_text(encoding="utf-8"))
@@ -152,7 +152,7 @@ def is_demo(places: Places) -> bool:
         return False
 
 
-def write_figures(places: Places, figures: Mapping[str, object]) -> None:
+def write_figures(places: DemoFolders, figures: Mapping[str, object]) -> None:
     """The summary for programs."""
     places.figures.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
 
@@ -178,7 +178,7 @@ Watch = Callable[["SparkSession"], None]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class DemoVerdict:
     """What was found in one run."""
 
     deliveries: int
@@ -202,7 +202,7 @@ def why_no_spark() -> str | None:
     return None
 
 
-def judged_by_spark(places: Places, tell: Tell, watch: Watch) -> dict[str, Judgement]:
+def judged_by_spark(places: DemoFolders, tell: Tell, watch: Watch) -> dict[str, DemoVerdict]:
     """By run; the tables go where the report looks for them."""
     from antecede_audit.report.sources import VIOLATIONS_FOLDER
     from antecede_audit.spark.audit_job import audit
@@ -226,7 +226,7 @@ def judged_by_spark(places: Places, tell: Tell, watch: Watch) -> dict[str, Judge
             run: sum(count for (of, _), count in rows.items() if of == run) for run in RUNS
         }
     return {
-        run: Judgement(
+        run: DemoVerdict(
             deliveries=sum(e.kind == "delivered" for e in read_events(places.events, run)),
             early=counts[VIOLATIONS_FOLDER][run],
             losses=counts["losses"][run],
@@ -236,14 +236,14 @@ def judged_by_spark(places: Places, tell: Tell, watch: Watch) -> dict[str, Judge
     }
 
 
-def judged_by_oracle(places: Places, tell: Tell) -> dict[str, Judgement]:
+def judged_by_oracle(places: DemoFolders, tell: Tell) -> dict[str, DemoVerdict]:
     """By run, straight from the definition."""
     shutil.rmtree(places.audit, ignore_errors=True)  # Spark may have begun something.
-    found: dict[str, Judgement] = {}
+    found: dict[str, DemoVerdict] = {}
     for run in RUNS:
         tell(f"judging {run}")
         verdict = check_log(read_events(places.events, run), witnesses=False)
-        found[run] = Judgement(
+        found[run] = DemoVerdict(
             deliveries=verdict.deliveries,
             early=len(verdict.violations),
             losses=len(verdict.losses),
@@ -256,10 +256,10 @@ Doing = Callable[[str], None]
 Done = Callable[[int, int], None]
 
 
-def record(plan: Plan, places: Places, doing: Doing, done: Done) -> dict[str, Outcome]:
+def record(plan: DemoSize, places: DemoFolders, doing: Doing, done: Done) -> dict[str, ShopOutcome]:
     """The shop on a bad network, without order and in causal order; the dataset has both logs."""
     trace_format = "jsonl" if find_spec("pyarrow") is None else "parquet"
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, ShopOutcome] = {}
     for run in RUNS:
         doing("in causal order (hybrid)" if run == WITH else "without order (none)")
         outcomes[run] = perform(
@@ -283,7 +283,7 @@ class Compared:
     """By protocol: on one message, everybody talking to everybody."""
 
 
-def compare(plan: Plan, places: Places, show: Show | None) -> Compared:
+def compare(plan: DemoSize, places: DemoFolders, show: Show | None) -> Compared:
     """Run it, and write what the report reads."""
     campaign = Campaign(entrants_of(list(plan.protocols)), plan.effort, plan.families)
     campaign.run(show)
@@ -318,7 +318,7 @@ class Cost:
     """For one message."""
 
 
-def measure(places: Places) -> dict[str, Cost]:
+def measure(places: DemoFolders) -> dict[str, Cost]:
     """By run."""
     logged = {run.run_id: run for run in logged_runs(find_sources([places.events]))}
     return {
@@ -326,7 +326,7 @@ def measure(places: Places) -> dict[str, Cost]:
     }
 
 
-def cost_of(run: Run) -> Cost:
+def cost_of(run: Recording) -> Cost:
     """What a run cost."""
     latencies = latencies_ns(run)
     packets = run.packets
@@ -341,7 +341,7 @@ def cost_of(run: Run) -> Cost:
 STEPS: Final = 4
 
 
-class Bar(SparkProgress):
+class DemoProgress(SparkProgress):
     """The bar of one step; without a terminal it does nothing."""
 
     def done(self, count: int, total: int) -> None:
@@ -362,7 +362,7 @@ class Steps:
         self._number = 0
 
     @contextmanager
-    def step(self, text: str) -> Iterator[Bar]:
+    def step(self, text: str) -> Iterator[DemoProgress]:
         """Say which step begins; its bar is gone when it is over."""
         self._number += 1
         self._console.print(f"[bold]{self._number}/{STEPS}[/] {escape(text)}", soft_wrap=True)
@@ -373,7 +373,7 @@ class Steps:
             TimeElapsedColumn(),
         )
         with progress_bar(*columns) as progress:
-            bar = Bar(progress, progress.add_task("", total=None))
+            bar = DemoProgress(progress, progress.add_task("", total=None))
             try:
                 yield bar
             finally:
@@ -390,12 +390,12 @@ COMPARED: Final = ("hybrid", "ks", "rst")
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class DemoSummary:
     """All figures; those by run have the name of the protocol as their key."""
 
     judge: str
-    outcomes: dict[str, Outcome]
-    judgements: dict[str, Judgement]
+    outcomes: dict[str, ShopOutcome]
+    judgements: dict[str, DemoVerdict]
     costs: dict[str, Cost]
     compared: Compared
 
@@ -410,7 +410,7 @@ class Summary:
         return found.early == found.losses == found.duplicates == 0
 
 
-def summary_table(summary: Summary) -> Table:
+def summary_table(summary: DemoSummary) -> Table:
     """Without and with causal order, side by side: seven lines and a heading."""
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 3, 0, 0))
     table.add_column(f"{len(SERVICES)} processes, a bad network")
@@ -421,7 +421,7 @@ def summary_table(summary: Summary) -> Table:
     return table
 
 
-def lines_of(summary: Summary) -> list[tuple[str, str, str]]:
+def lines_of(summary: DemoSummary) -> list[tuple[str, str, str]]:
     """A name, what it was without order, what it was with."""
     runs = (WITHOUT, WITH)
     outcomes = [summary.outcomes[run] for run in runs]
@@ -440,7 +440,7 @@ def lines_of(summary: Summary) -> list[tuple[str, str, str]]:
     return [(name, left, right) for name, (left, right) in rows]
 
 
-def faults_text(outcome: Outcome) -> str:
+def faults_text(outcome: ShopOutcome) -> str:
     """What the network did to datagrams."""
     return f"{outcome.lost:,}, {outcome.duplicated:,}, {outcome.overtaking:,}"
 
@@ -450,7 +450,7 @@ def latency_text(cost: Cost) -> str:
     return f"{duration_text(cost.latency_p50_ns)}, {duration_text(cost.latency_p99_ns)}"
 
 
-def early_text(found: Judgement) -> str:
+def early_text(found: DemoVerdict) -> str:
     """How many came too early, so that it catches the eye."""
     if not found.early:
         return "[bold green]0[/]"
@@ -506,7 +506,7 @@ def command(quick: bool, out: Path, opened: bool) -> None:
     Both event logs are audited on Spark, some protocols are compared in the simulator, and
     everything ends up in one report.
     """
-    places = Places(out)
+    places = DemoFolders(out)
     make_room(places)
     try:
         summary = performed(QUICK if quick else FULL, places)
@@ -527,7 +527,7 @@ def command(quick: bool, out: Path, opened: bool) -> None:
         raise Failed("causal order was promised and not kept: the report shows where")
 
 
-def performed(plan: Plan, places: Places) -> Summary:
+def performed(plan: DemoSize, places: DemoFolders) -> DemoSummary:
     """All steps, one after the other."""
     steps = Steps()
     rate = f"{plan.orders} orders at {plan.per_second:g} a second"
@@ -538,7 +538,7 @@ def performed(plan: Plan, places: Places) -> Summary:
         compared = compare(plan, places, bar.show)
     with steps.step("writing the report") as bar:
         bar.tell("measuring")
-        summary = Summary(
+        summary = DemoSummary(
             judge=judge,
             outcomes=outcomes,
             judgements=judgements,
@@ -546,12 +546,12 @@ def performed(plan: Plan, places: Places) -> Summary:
             compared=compared,
         )
         bar.tell("drawing")
-        wanted = Wanted(title="antecede demo: a shop on a bad network")
+        wanted = ReportOptions(title="antecede demo: a shop on a bad network")
         write_report(places.report, make_report([places.folder], wanted))
     return summary
 
 
-def judged(steps: Steps, places: Places) -> tuple[str, dict[str, Judgement]]:
+def judged(steps: Steps, places: DemoFolders) -> tuple[str, dict[str, DemoVerdict]]:
     """Who judged, and what was found by run; where Spark cannot, it is said how to get it."""
     reason = why_no_spark()
     with steps.step(f"auditing both runs with {SPARK if reason is None else ORACLE}") as bar:

@@ -19,9 +19,9 @@ from antecede_cli.options import parse_names
 from antecede_cli.spark import check_writable, need_spark, spark_session
 
 if TYPE_CHECKING:
-    from antecede_lab.evaluate.evaluate import Outcome, Tell
-    from antecede_lab.sweep.sweep import Progress as SweepProgress
+    from antecede_lab.evaluate.evaluate import EvaluationOutcome, Tell
     from antecede_lab.sweep.sweep import Report
+    from antecede_lab.sweep.sweep import SweepProgress as SweepProgress
 
 
 EPILOG: Final = """
@@ -122,7 +122,7 @@ def told() -> Iterator[tuple["Tell", "Report | None"]]:
         yield tell, report
 
 
-def answers_table(outcome: "Outcome") -> Table:
+def answers_table(outcome: "EvaluationOutcome") -> Table:
     """The answer in short."""
     from antecede_lab.evaluate.answer import duration_cell, number_cell, share_cell
 
@@ -145,7 +145,7 @@ def answers_table(outcome: "Outcome") -> Table:
     return table
 
 
-def closing_lines(outcome: "Outcome") -> list[str]:
+def closing_lines(outcome: "EvaluationOutcome") -> list[str]:
     """How it went, and where everything is."""
     counts = ", ".join(f"{count} {status}" for status, count in outcome.by_status.items())
     steps = ", ".join(

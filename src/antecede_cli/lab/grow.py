@@ -111,9 +111,9 @@ def command(
     from antecede_audit.jobs.outputs import REPLACED
     from antecede_audit.measure.sampling import ENTRIES_MAX
     from antecede_lab.grow.grow import grow
-    from antecede_lab.grow.target_size import Wanted, check_wanted
+    from antecede_lab.grow.target_size import GrowthRequest, check_wanted
 
-    wanted = Wanted(
+    wanted = GrowthRequest(
         processes=processes,
         method=method or ("replicas" if graph is None else "graph"),
         messages=messages,

@@ -19,9 +19,9 @@ from antecede.network_model.faults import DelayJump, Faults, Partition, SlowLink
 from antecede.network_model.latency import Latency
 from antecede.units import counted, duration_text, three_digits
 from antecede_audit.eventlog.reader import read_events
-from antecede_audit.judging.departures import Judgement, judge
+from antecede_audit.judging.departures import DepartureVerdict, judge
 from antecede_audit.judging.explain import explain_verdict
-from antecede_audit.judging.findings import Verdict
+from antecede_audit.judging.findings import OracleVerdict
 from antecede_audit.judging.oracle import check_log
 from antecede_cli import options as units
 from antecede_cli.console import progress_bar
@@ -29,7 +29,7 @@ from antecede_lab.catalogue import PROTOCOLS, find_protocol
 from antecede_lab.simulator.engine import Progress
 from antecede_lab.simulator.fit import needs_link
 from antecede_lab.simulator.histogram import Histogram
-from antecede_lab.simulator.measures import Measures, PacketTotals, per
+from antecede_lab.simulator.measures import PacketTotals, RunMeasures, per
 from antecede_lab.simulator.networks import (
     LATENCY_FORMS,
     NETWORKS,
@@ -42,15 +42,23 @@ from antecede_lab.simulator.networks import (
 )
 from antecede_lab.simulator.nodes.faults import FORMS, NodeFault, parse_node_fault
 from antecede_lab.simulator.nodes.policy import SilencePolicy, parse_policy
-from antecede_lab.simulator.run import CORE, NODE, Leftovers, RunResult, fitted, option_of, simulate
-from antecede_lab.simulator.workloads.catalogue import WORKLOADS, Traffic, build_workload
+from antecede_lab.simulator.run import (
+    CORE,
+    NODE,
+    RunLeftovers,
+    RunResult,
+    fitted,
+    option_of,
+    simulate,
+)
+from antecede_lab.simulator.workloads.catalogue import WORKLOADS, TrafficSettings, build_workload
 from antecede_lab.simulator.workloads.workload import Workload
 
 SECOND_NS: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class SimulationPlan:
     """A run that is ready to begin."""
 
     title: str
@@ -62,7 +70,7 @@ class Plan:
 
 
 def performed(
-    plan: Plan, out: str | None, judged: bool, progress: Progress | None
+    plan: SimulationPlan, out: str | None, judged: bool, progress: Progress | None
 ) -> tuple[RunResult, EventLog | None]:
     """What came of the plan, and the log if it is to be judged; `out` gets it as it grows."""
     if out is None:
@@ -99,7 +107,7 @@ def interval_of(rate: float | None, interval_ns: int | None) -> int:
     if interval_ns is not None:
         return interval_ns
     if rate is None:
-        return Traffic().interval_ns
+        return TrafficSettings().interval_ns
     if rate <= 0:
         raise LocalError("the rate must be more than 0 messages per second")
     return max(1, round(SECOND_NS / rate))
@@ -179,7 +187,7 @@ def summary_text(result: RunResult, title: str, promised: str | None) -> str:
     return "\n".join(lines)
 
 
-def measured(result: RunResult) -> Measures:
+def measured(result: RunResult) -> RunMeasures:
     """The measures of a run that was measured."""
     assert result.measures is not None, "this command always measures"
     return result.measures
@@ -190,7 +198,7 @@ def row(name: str, text: str) -> str:
     return f"{name:<15}{text}"
 
 
-def delay_lines(measures: Measures) -> list[str]:
+def delay_lines(measures: RunMeasures) -> list[str]:
     """Where the time went, as a table."""
     heading = ("mean", *(f"p{100 * share:g}" for share in QUANTILES), "max")
     lines = [row("", "".join(f"{name:>11}" for name in heading))]
@@ -200,7 +208,7 @@ def delay_lines(measures: Measures) -> list[str]:
     return lines
 
 
-def delays_of(measures: Measures) -> dict[str, Histogram]:
+def delays_of(measures: RunMeasures) -> dict[str, Histogram]:
     """The parts of a latency, and all of it."""
     delays = measures.delays
     return {
@@ -211,7 +219,7 @@ def delays_of(measures: Measures) -> dict[str, Histogram]:
     }
 
 
-def packet_lines(measures: Measures) -> list[str]:
+def packet_lines(measures: RunMeasures) -> list[str]:
     """What was sent, by kind and for one message."""
     lines = [
         row(
@@ -231,7 +239,7 @@ def packet_lines(measures: Measures) -> list[str]:
     return lines
 
 
-def buffer_lines(result: RunResult, measures: Measures) -> list[str]:
+def buffer_lines(result: RunResult, measures: RunMeasures) -> list[str]:
     """How full the buffers of the fullest process were."""
     occupancy = measures.occupancy
     mean = sum(occupancy.in_transit_mean) / len(occupancy.in_transit_mean)
@@ -252,7 +260,7 @@ def buffer_lines(result: RunResult, measures: Measures) -> list[str]:
     return lines
 
 
-def left_text(leftovers: Leftovers) -> str:
+def left_text(leftovers: RunLeftovers) -> str:
     """What was not finished, in words."""
     if leftovers.empty:
         return "nothing: everything was delivered, all buffers are empty"
@@ -271,7 +279,7 @@ def left_text(leftovers: Leftovers) -> str:
     return text
 
 
-def summary_object(result: RunResult, verdict: Verdict | None) -> dict[str, object]:
+def summary_object(result: RunResult, verdict: OracleVerdict | None) -> dict[str, object]:
     """The same for programs; times are in nanoseconds."""
     measures = measured(result)
     return {
@@ -304,18 +312,18 @@ def histogram_object(histogram: Histogram) -> dict[str, float]:
     }
 
 
-def without(figures: PacketTotals | Leftovers, name: str) -> dict[str, object]:
+def without(figures: PacketTotals | RunLeftovers, name: str) -> dict[str, object]:
     """All fields but one."""
     return {key: value for key, value in asdict(figures).items() if key != name}
 
 
-def verdict_object(verdict: Verdict) -> dict[str, object]:
+def verdict_object(verdict: OracleVerdict) -> dict[str, object]:
     """How many findings of each sort there are."""
     sorts = ("violations", "fifo_breaks", "duplicates", "losses", "inventions")
     return {"ok": verdict.ok, **{sort: len(getattr(verdict, sort)) for sort in sorts}}
 
 
-def audit_text(verdict: Verdict, info: ProtocolInfo) -> str:
+def audit_text(verdict: OracleVerdict, info: ProtocolInfo) -> str:
     """What the audit found, and whether that was to be expected."""
     text = explain_verdict(verdict, shown=2)
     if verdict.violations and info.ordering != "causal":
@@ -324,7 +332,7 @@ def audit_text(verdict: Verdict, info: ProtocolInfo) -> str:
     return text
 
 
-def departures_text(judgement: Judgement, gone: int, finished: bool) -> str:
+def departures_text(judgement: DepartureVerdict, gone: int, finished: bool) -> str:
     """What those who are gone have left behind."""
     blamed = departures_blamed(judgement, finished)
     who = f"{gone} nodes are gone" if gone > 1 else "1 node is gone"
@@ -333,7 +341,7 @@ def departures_text(judgement: Judgement, gone: int, finished: bool) -> str:
     return f"{who}; " + ", ".join(f"{count} {kind}" for kind, count in blamed.items())
 
 
-def departures_blamed(judgement: Judgement, finished: bool) -> dict[str, int]:
+def departures_blamed(judgement: DepartureVerdict, finished: bool) -> dict[str, int]:
     """What crashes and expulsions do not excuse; before the end messages may still be under way."""
     found = {"stale": len(judgement.stale)}
     if finished:
@@ -341,7 +349,7 @@ def departures_blamed(judgement: Judgement, finished: bool) -> dict[str, int]:
     return {kind: count for kind, count in found.items() if count}
 
 
-def promise_broken(verdict: Verdict, info: ProtocolInfo, finished: bool) -> bool:
+def promise_broken(verdict: OracleVerdict, info: ProtocolInfo, finished: bool) -> bool:
     """Whether something was found that this protocol rules out."""
     if verdict.duplicates or verdict.inventions or verdict.self_causes:
         return True
@@ -352,12 +360,12 @@ def promise_broken(verdict: Verdict, info: ProtocolInfo, finished: bool) -> bool
     return info.ordering != "none" and bool(verdict.fifo_breaks)
 
 
-LATENCY: Final = units.Written("latency", parse_latency)
-PARTITION: Final = units.Written("start:end:p,p,…", parse_partition)
-SLOW_LINK: Final = units.Written("from:to:extra", parse_slow_link)
-DELAY_JUMP: Final = units.Written("start:end:extra", parse_delay_jump)
-NODE_FAULT: Final = units.Written("fault", parse_node_fault)
-POLICY: Final = units.Written("policy", parse_policy)
+LATENCY: Final = units.HumanNumber("latency", parse_latency)
+PARTITION: Final = units.HumanNumber("start:end:p,p,…", parse_partition)
+SLOW_LINK: Final = units.HumanNumber("from:to:extra", parse_slow_link)
+DELAY_JUMP: Final = units.HumanNumber("start:end:extra", parse_delay_jump)
+NODE_FAULT: Final = units.HumanNumber("fault", parse_node_fault)
+POLICY: Final = units.HumanNumber("policy", parse_policy)
 
 AUDITED_MESSAGES: Final = 5_000
 AUDITED_DELIVERIES: Final = 50_000
@@ -537,7 +545,7 @@ def command(
         slow_links=slow_links,
         delay_jumps=delay_jumps,
     )
-    traffic = Traffic(
+    traffic = TrafficSettings(
         processes=processes,
         messages=messages,
         interval_ns=interval_of(rate, interval),
@@ -562,11 +570,13 @@ def command(
         node_faults=node_faults,
         policy=policy,
     )
-    carry_out(Plan(title=title, info=info, seed=seed, run=run), expected, out, as_json, audit)
+    carry_out(
+        SimulationPlan(title=title, info=info, seed=seed, run=run), expected, out, as_json, audit
+    )
 
 
 def carry_out(
-    plan: Plan, expected: int, out: str | None, as_json: bool, audit: bool | None
+    plan: SimulationPlan, expected: int, out: str | None, as_json: bool, audit: bool | None
 ) -> None:
     """Run the plan, print its summary, and exit with 1 if the protocol broke a promise."""
     judged = expected <= AUDITED_MESSAGES if audit is None else audit

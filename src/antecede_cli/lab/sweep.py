@@ -15,7 +15,7 @@ from antecede_cli.console import plain_table, progress_bar, signed_text, wide_co
 from antecede_cli.spark import check_writable, need_spark, spark_session
 
 if TYPE_CHECKING:
-    from antecede_lab.sweep.sweep import Progress, Report, SweepResult
+    from antecede_lab.sweep.sweep import Report, SweepProgress, SweepResult
 
 FAILURES_SHOWN: Final = 5
 
@@ -98,7 +98,7 @@ def simulating() -> Iterator["Report | None"]:
     with progress_bar(*columns) as bar:
         task = bar.add_task("simulating", total=None, runs="")
 
-        def show(progress: "Progress") -> None:
+        def show(progress: "SweepProgress") -> None:
             failed = f", {progress.failed} failed" if progress.failed else ""
             bar.update(
                 task,

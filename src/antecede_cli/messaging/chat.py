@@ -28,7 +28,7 @@ from antecede_cli.messaging.chat_session import (
     run_chat,
     run_demo,
 )
-from antecede_cli.options import SHARE, Written, defaulted
+from antecede_cli.options import SHARE, HumanNumber, defaulted
 from antecede_cli.output import Failed
 from antecede_lab.catalogue import find_protocol
 from antecede_lab.simulator.networks import NETWORKS, build_network, parse_latency
@@ -79,7 +79,7 @@ Examples:
 )
 @click.option(
     "--latency",
-    type=Written("latency", parse_latency),
+    type=HumanNumber("latency", parse_latency),
     help="Another delay for it, such as uniform:10ms:3s.",
 )
 @click.option("--loss", type=SHARE, help="Another share of datagrams lost.")

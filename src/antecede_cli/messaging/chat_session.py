@@ -96,7 +96,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenLine:
     """The last line on a screen, as a message speaks of it."""
 
     key: Key
@@ -104,13 +104,13 @@ class Seen:
     """Everybody it was meant for."""
 
 
-class Room:
+class ChatRoom:
     """The chat as one person sees it."""
 
     def __init__(self, me: str) -> None:
         self._me = me
         self._shown: set[Key] = set()
-        self._last: Seen | None = None
+        self._last: SeenLine | None = None
 
     def write(self, text: str, targets: Sequence[str]) -> bytes:
         """The payload for what this person says now to `targets`."""
@@ -122,7 +122,7 @@ class Room:
 
     def said(self, text: str, sequence: int, targets: Sequence[str]) -> Line:
         """What this person has just said stands on the screen at once."""
-        self._show(Seen((self._me, sequence), tuple(targets)))
+        self._show(SeenLine((self._me, sequence), tuple(targets)))
         return Line(sender=self._me, sequence=sequence, text=text)
 
     def heard(self, sender: str, sequence: int, payload: bytes) -> Line:
@@ -131,15 +131,15 @@ class Room:
         missing = None
         if after is not None and self._me in after.readers and after.key not in self._shown:
             missing = after.key
-        self._show(Seen((sender, sequence), targets))
+        self._show(SeenLine((sender, sequence), targets))
         return Line(sender=sender, sequence=sequence, text=text, missing=missing)
 
-    def _show(self, seen: Seen) -> None:
+    def _show(self, seen: SeenLine) -> None:
         self._shown.add(seen.key)
         self._last = seen
 
 
-def parsed(payload: bytes) -> tuple[str, tuple[str, ...], Seen | None]:
+def parsed(payload: bytes) -> tuple[str, tuple[str, ...], SeenLine | None]:
     """Text, targets, and what it was written after."""
     try:
         record: dict[str, Any] = json.loads(payload)
@@ -149,7 +149,7 @@ def parsed(payload: bytes) -> tuple[str, tuple[str, ...], Seen | None]:
         if after is None:
             return text, targets, None
         sender, sequence, readers = after
-        return text, targets, Seen((str(sender), int(sequence)), tuple(readers))
+        return text, targets, SeenLine((str(sender), int(sequence)), tuple(readers))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise RemoteError("something that is not a message of a chat") from None
 
@@ -232,7 +232,7 @@ class ChatSession:
     def __init__(self, node: Node, screen: Screen) -> None:
         self._node = node
         self._screen = screen
-        self._room = Room(node.name)
+        self._room = ChatRoom(node.name)
         self._editor = LineEditor()
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
         self._left: set[str] = set()
@@ -460,7 +460,7 @@ class Actor:
     def __init__(self, node: Node, network: TestNetwork) -> None:
         self._node = node
         self._network = network
-        self._room = Room(node.name)
+        self._room = ChatRoom(node.name)
         self._others = [name for name in PEOPLE if name != node.name]
         self._begun_ns = network.now_ns
         self.shown: list[Shown] = []

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import Final
 
 from antecede.core.errors import LocalError, near_miss
-from antecede_lab.bench.peer import Peer
+from antecede_lab.bench.peer import Contestant
 from antecede_lab.bench.peers.antecede_node import AntecedeNode
 from antecede_lab.bench.peers.nats_client import Nats
 from antecede_lab.bench.peers.tcp_streams import TcpStreams, TlsStreams
@@ -17,7 +17,7 @@ from antecede_lab.bench.peers.zmq_sockets import (
     ZmqPushPull,
 )
 
-PEERS: Final[dict[str, Peer]] = {
+PEERS: Final[dict[str, Contestant]] = {
     "antecede": AntecedeNode("iterate", "auto"),
     "antecede-handler": AntecedeNode("handler", "auto"),
     "antecede-1400": AntecedeNode("iterate", 1400),
@@ -49,7 +49,7 @@ ENCRYPTED: Final = tuple(
 PLAIN: Final = tuple(key for key in PEERS if key not in ENCRYPTED)
 
 
-def find_peer(key: str) -> Peer:
+def find_peer(key: str) -> Contestant:
     """The peer that goes by this key, or one of somebody else's: `module:NAME`."""
     if key in PEERS:
         return PEERS[key]
@@ -63,6 +63,6 @@ def find_peer(key: str) -> Peer:
         peer = getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise LocalError(f"there is no peer at {key!r}: {error}") from error
-    if not isinstance(peer, Peer):
+    if not isinstance(peer, Contestant):
         raise LocalError(f"{key!r} is no Peer")
     return peer

@@ -21,7 +21,7 @@ from typing import Any, Final, TypeAlias
 
 import antecede
 from antecede_lab.bench.catalogue import find_peer
-from antecede_lab.bench.peer import Peer, Stage, Stopwatch, Tally, Volley
+from antecede_lab.bench.peer import Contestant, ContestRun, ReceiveTally, Stopwatch, Volley
 from antecede_lab.bench.peers.antecede_node import CALLER, LISTENER
 from antecede_lab.chaos.proxy import Conditions, Proxy
 from antecede_lab.child import Child, ChildFailed, Json, say
@@ -132,15 +132,15 @@ LIFE_S: Final = 60.0
 """After this time a role that still runs says where it is, and ends."""
 
 
-def play(peer: Peer, role: str, plan: dict[str, Any]) -> dict[str, Any]:
+def play(peer: Contestant, role: str, plan: dict[str, Any]) -> dict[str, Any]:
     """Play a role to its end; what there is to say of it."""
-    stage = Stage(
+    stage = ContestRun(
         announce=lambda address: say({"address": address}),
         address=plan["address"],
         broker=plan["broker"],
     )
     if role == "sink":
-        tally = Tally()
+        tally = ReceiveTally()
         peer.run(peer.sink(stage, tally))
         return {
             "received": tally.received,
@@ -183,7 +183,7 @@ Show: TypeAlias = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ContestPlan:
     """What is measured, and how long."""
 
     keys: Sequence[str]
@@ -220,7 +220,7 @@ class Readings:
 class Results:
     """All that a contest has found out so far."""
 
-    plan: Plan
+    plan: ContestPlan
     readings: dict[str, Readings] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
 
@@ -270,7 +270,7 @@ class Results:
         }
 
 
-def run_contest(plan: Plan, show: Show = lambda _: None) -> Results:
+def run_contest(plan: ContestPlan, show: Show = lambda _: None) -> Results:
     """Measure all that can be measured here; a failed round is noted, and the contest goes on."""
     results = Results(plan)
     for key in plan.keys:
@@ -289,7 +289,7 @@ def run_contest(plan: Plan, show: Show = lambda _: None) -> Results:
     return results
 
 
-def measure(key: str, plan: Plan, readings: Readings) -> None:
+def measure(key: str, plan: ContestPlan, readings: Readings) -> None:
     """One round of one peer."""
     for size in plan.sizes:
         figures: dict[str, float | None] = {throughput_of(size): None, effort_of(size): None}

@@ -73,7 +73,7 @@ class Volley:
 
 
 @final
-class Tally:
+class ReceiveTally:
     """What the receiver of a volley counts."""
 
     def __init__(self) -> None:
@@ -137,7 +137,7 @@ Played: TypeAlias = Coroutine[None, None, None] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+class ContestRun:
     """What a role knows of the rest of the round."""
 
     announce: Callable[[str], None]
@@ -156,7 +156,7 @@ class Stage:
         await asyncio.to_thread(self.wait_for_release)
 
 
-class Peer(ABC):
+class Contestant(ABC):
     """A library, in one way of using it."""
 
     name: str
@@ -181,19 +181,19 @@ class Peer(ABC):
             asyncio.run(played)
 
     @abstractmethod
-    def sink(self, stage: Stage, tally: Tally) -> Played:
+    def sink(self, stage: ContestRun, tally: ReceiveTally) -> Played:
         """Listen, and count a volley."""
 
     @abstractmethod
-    def source(self, stage: Stage, volley: Volley) -> Played:
+    def source(self, stage: ContestRun, volley: Volley) -> Played:
         """Send the volley to the sink, and leave nothing behind."""
 
     @abstractmethod
-    def echo(self, stage: Stage) -> Played:
+    def echo(self, stage: ContestRun) -> Played:
         """Listen, and send every message back, up to the end."""
 
     @abstractmethod
-    def ping(self, stage: Stage, stopwatch: Stopwatch) -> Played:
+    def ping(self, stage: ContestRun, stopwatch: Stopwatch) -> Played:
         """Send one message at a time and wait until it has come back; the end last."""
 
 

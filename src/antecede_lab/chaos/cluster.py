@@ -14,8 +14,8 @@ from tempfile import TemporaryDirectory
 from typing import Final, Self, TypeAlias, final
 
 from antecede.units import counted
-from antecede_audit.judging.departures import Judgement, judge
-from antecede_lab.chaos.node_lives import Counts, Life, Witness, start_node
+from antecede_audit.judging.departures import DepartureVerdict, judge
+from antecede_lab.chaos.node_lives import ClusterLog, Counts, NodeLife, start_node
 from antecede_lab.chaos.proxy import Conditions, Proxy
 from antecede_lab.child import Child, ChildFailed, interrupts_held
 
@@ -109,11 +109,11 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class ClusterOutcome:
     """What came of it."""
 
     counts: Counts
-    judgement: Judgement
+    judgement: DepartureVerdict
     failures: list[str]
     """Processes that ended in a way that nobody asked for, with their last words."""
 
@@ -132,18 +132,18 @@ class Cluster:
     """The nodes, the proxy between them, and the witness; a context, after which nobody is left."""
 
     def __init__(self, nodes: int, seed: int, rate: float, journal: bool = False) -> None:
-        self.witness: Final = Witness()
+        self.witness: Final = ClusterLog()
         self.failures: Final[list[str]] = []
         self._names: Final = [f"n{number}" for number in range(nodes)]
         self._journal: Final = journal
         self._folder = ""
         # Those that were killed, and whose journals will let them go on.
-        self._asleep: Final[dict[str, Life]] = {}
+        self._asleep: Final[dict[str, NodeLife]] = {}
         self._random: Final = Random(f"traffic {seed}")
         self._seed: Final = seed
         self._period_s: Final = 1.0 / rate
         self._stack: Final = ExitStack()
-        self._at: Final[dict[str, Life]] = {}
+        self._at: Final[dict[str, NodeLife]] = {}
         self._doomed: Final[list[tuple[float, str, str]]] = []
         self._cut: Final[set[str]] = set()
         self._send_at_s = 0.0
@@ -166,7 +166,7 @@ class Cluster:
     def __exit__(self, *_: object) -> None:
         self._end()
 
-    def undergo(self, schedule: Sequence[Fault], progress: Progress | None) -> Outcome:
+    def undergo(self, schedule: Sequence[Fault], progress: Progress | None) -> ClusterOutcome:
         """Let it all happen, then let the rest come to rest; what came of it."""
         began_s = time.monotonic()
         for done, fault in enumerate(schedule):
@@ -191,7 +191,7 @@ class Cluster:
             child = start_node(name, self._proxy.peers_of(name), options)
             self._stack.callback(end_child, child)
         if life is None:
-            life = Life(name, number, born_us, child, folder)
+            life = NodeLife(name, number, born_us, child, folder)
             self.witness.lives.append(life)
         else:
             life.child = child
@@ -206,7 +206,7 @@ class Cluster:
                 raise ChildFailed("; ".join(self.failures) or "the nodes do not get ready")
             time.sleep(TURN_S)
 
-    def _there(self) -> list[Life]:
+    def _there(self) -> list[NodeLife]:
         """The nodes that can be told something."""
         gone = self.witness.departures.gone
         lives = self._at.values()
@@ -236,7 +236,7 @@ class Cluster:
             if life.child.status() is not None and not life.over:
                 self._has_ended(life)
 
-    def _has_ended(self, life: Life) -> None:
+    def _has_ended(self, life: NodeLife) -> None:
         """A process has ended by itself: if it was expelled, that is how it should be."""
         for line in life.child.lines():
             self.witness.hears(life, line)
@@ -254,7 +254,7 @@ class Cluster:
             self._send_at_s = now_s + self._period_s * self._random.expovariate(1.0)
             self._send(self._random.choice(there))
 
-    def _send(self, life: Life) -> None:
+    def _send(self, life: NodeLife) -> None:
         """A node writes to one other, or to several."""
         others = [other for other in self._at.values() if other is not life and other.ready]
         if not others or life.paused or life.over:
@@ -265,7 +265,7 @@ class Cluster:
         request = {"to": [target.name for target in targets], "text": text, "id": life.asked}
         self._tell(life, request)
 
-    def _tell(self, life: Life, request: dict[str, object]) -> None:
+    def _tell(self, life: NodeLife, request: dict[str, object]) -> None:
         try:
             life.child.tell(request)
         except ChildFailed:
@@ -298,7 +298,7 @@ class Cluster:
         elif fault.kind == EXPEL:
             self._expel(self._names[fault.other], name)
 
-    def _kill(self, life: Life) -> None:
+    def _kill(self, life: NodeLife) -> None:
         self.witness.counts.kills += 1
         life.child.kill()
         for line in life.child.lines():
@@ -369,7 +369,7 @@ class Cluster:
                 until_s = time.monotonic() + SETTLE_S
             time.sleep(4 * TURN_S)
 
-    def _outcome(self, faults: int, seconds: float) -> Outcome:
+    def _outcome(self, faults: int, seconds: float) -> ClusterOutcome:
         witness, counts = self.witness, self.witness.counts
         counters = [c for targets in self._proxy.counters().values() for c in targets.values()]
         counts.seconds, counts.faults = round(seconds, 1), faults
@@ -379,7 +379,7 @@ class Cluster:
         counts.datagrams = sum(counter.received for counter in counters)
         counts.lost = sum(counter.lost + counter.cut for counter in counters)
         judgement = judge(witness.log(), witness.departures)
-        return Outcome(counts=counts, judgement=judgement, failures=self.failures)
+        return ClusterOutcome(counts=counts, judgement=judgement, failures=self.failures)
 
     def _end(self) -> None:
         """Nobody is left: what was judged is over, so they need not say good-bye."""
@@ -397,7 +397,7 @@ def end_child(child: Child) -> None:
 SHOWN = 10
 
 
-def outcome_text(outcome: Outcome, command: str) -> str:
+def outcome_text(outcome: ClusterOutcome, command: str) -> str:
     """The page; `command` shows the same schedule again."""
     counts = outcome.counts
     lines = [
@@ -426,7 +426,7 @@ def outcome_text(outcome: Outcome, command: str) -> str:
     return "\n".join([*lines, f"The same faults again: {command}"])
 
 
-def details(outcome: Outcome) -> list[str]:
+def details(outcome: ClusterOutcome) -> list[str]:
     """The first findings of each kind."""
     judgement = outcome.judgement
     kinds = (
@@ -441,7 +441,9 @@ def details(outcome: Outcome) -> list[str]:
     return [f"  {finding}" for kind in kinds for finding in kind[:SHOWN]]
 
 
-def outcome_object(outcome: Outcome, schedule: list[Fault], command: str) -> dict[str, object]:
+def outcome_object(
+    outcome: ClusterOutcome, schedule: list[Fault], command: str
+) -> dict[str, object]:
     """The same for programs."""
     return {
         "ok": not outcome.findings(),

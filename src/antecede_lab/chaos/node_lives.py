@@ -15,7 +15,7 @@ from typing import Final, final
 from antecede.core.errors import AntecedeError
 from antecede.eventlog.log import DELIVERED, NULL, SUBMITTED, EventLog
 from antecede.events import LEFT_OUT, TOO_LARGE
-from antecede_audit.judging.departures import Departures, Fence
+from antecede_audit.judging.departures import Departures, ExpulsionRow
 from antecede_lab.child import Child, Line
 
 SETTINGS: Final = (
@@ -64,7 +64,7 @@ class Counts:
 
 @final
 @dataclass(slots=True)
-class Life:
+class NodeLife:
     """One process, from its start to its end."""
 
     name: str
@@ -106,7 +106,7 @@ def start_node(name: str, peers: dict[str, str], options: Sequence[str]) -> Chil
 
 @final
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SendRequest:
     """That a node was asked to send message `asked` to whoever is called `name`."""
 
     life: int
@@ -131,15 +131,15 @@ class Delivered:
 
 
 @final
-class Witness:
+class ClusterLog:
     """Writes down what passed through the pipes, for the judge."""
 
     def __init__(self) -> None:
         # Events and deliveries have pipes of their own inside a node.
         self.departures: Final = Departures(reports_in_place=False)
-        self.lives: Final[list[Life]] = []
+        self.lives: Final[list[NodeLife]] = []
         self.counts: Final = Counts()
-        self._seen: Final[list[Asked | Delivered]] = []
+        self._seen: Final[list[SendRequest | Delivered]] = []
         # Copies by sender, message and name: those that came, and where; those given up.
         self._came: Final[dict[tuple[int, int, str], int]] = {}
         self._given_up: Final[set[tuple[int, int, str]]] = set()
@@ -152,7 +152,7 @@ class Witness:
         self._killed_ns: Final[dict[int, int]] = {}
         self._goes_on: Final[set[tuple[int, int]]] = set()
 
-    def asks(self, life: Life, targets: Sequence[Life]) -> str:
+    def asks(self, life: NodeLife, targets: Sequence[NodeLife]) -> str:
         """A node is asked to send something; the text by which that is known."""
         life.asked += 1
         life.unanswered.add(life.asked)
@@ -161,10 +161,12 @@ class Witness:
         for target in targets:
             name = target.name
             met = life.here.get(name)
-            self._seen.append(Asked(life.number, life.asked, name, target.number, now_ns, met))
+            self._seen.append(
+                SendRequest(life.number, life.asked, name, target.number, now_ns, met)
+            )
         return f"{life.number} {life.asked}"
 
-    def hears(self, life: Life, line: Line) -> None:
+    def hears(self, life: NodeLife, line: Line) -> None:
         """A node has written a line."""
         event = line.get("event")
         if "from" in line:
@@ -201,24 +203,24 @@ class Witness:
             certain = line.get("why") in CERTAIN
             self._gives_up(sender, str(line["peer"]), line["sequences"], certain=certain)
 
-    def crashed(self, life: Life) -> None:
+    def crashed(self, life: NodeLife) -> None:
         """A life has ended without a word."""
         life.over = True
         self.departures.gone.add(life.number)
 
-    def killed(self, life: Life) -> None:
+    def killed(self, life: NodeLife) -> None:
         """A life without a journal was killed: what it had delivered and not written is lost."""
         self.crashed(life)
         self._killed_ns[life.number] = time.monotonic_ns()
 
-    def is_reborn(self, life: Life, incarnation: int) -> Life:
+    def is_reborn(self, life: NodeLife, incarnation: int) -> NodeLife:
         """A process that was killed has come back as somebody new: it had been expelled before."""
         self.crashed(life)
-        born = Life(life.name, len(self.lives), incarnation, life.child, life.folder)
+        born = NodeLife(life.name, len(self.lives), incarnation, life.child, life.folder)
         self.lives.append(born)
         return born
 
-    def falls_asleep(self, life: Life) -> None:
+    def falls_asleep(self, life: NodeLife) -> None:
         """A process was killed, and its journal will let it go on."""
         life.over = True
         life.interrupted |= life.unanswered
@@ -232,7 +234,7 @@ class Witness:
         gone = self.departures.gone
         count = 0
         for seen in self._seen:
-            if isinstance(seen, Asked) and seen.life not in gone:
+            if isinstance(seen, SendRequest) and seen.life not in gone:
                 copy = (seen.life, seen.asked, seen.name)
                 if seen.asked in self.lives[seen.life].interrupted:
                     continue
@@ -245,13 +247,15 @@ class Witness:
 
         Their senders have told what it may have missed, and these were not among it.
         """
-        return sum(isinstance(seen, Asked) and self._was_taken_along(seen) for seen in self._seen)
+        return sum(
+            isinstance(seen, SendRequest) and self._was_taken_along(seen) for seen in self._seen
+        )
 
     def left_out(self) -> tuple[int, int]:
         """Copies that were not sent because their target was away; and those of them that should
         have been: their sender had met a life of that name which nobody has expelled since.
         """
-        out = [x for x in self._seen if isinstance(x, Asked) and self._was_left_out(x)]
+        out = [x for x in self._seen if isinstance(x, SendRequest) and self._was_left_out(x)]
         gone = self.departures.gone
         return len(out), sum(x.met is not None and x.met not in gone for x in out)
 
@@ -259,7 +263,7 @@ class Witness:
         """The event log of all lives; what was given up was for a life that is gone."""
         log = EventLog()
         for seen in self._seen:
-            if isinstance(seen, Asked):
+            if isinstance(seen, SendRequest):
                 copy = (seen.life, seen.asked, seen.name)
                 if self._was_never_taken(seen) or self._was_left_out(seen):
                     continue
@@ -272,28 +276,28 @@ class Witness:
             log.append(process, kind, sender, seen.asked, target, NULL, NULL, seen.time_ns, 0, 0)
         return log
 
-    def life_of(self, name: str, incarnation: int) -> Life:
+    def life_of(self, name: str, incarnation: int) -> NodeLife:
         """The life that an incarnation is."""
         born = [x for x in self.lives if x.name == name and x.born_us <= incarnation]
         if not born:
             raise AntecedeError(f"nobody started incarnation {incarnation} of {name}")
         return born[-1]
 
-    def _was_left_out(self, asked: Asked) -> bool:
+    def _was_left_out(self, asked: SendRequest) -> bool:
         """Whether its sender says that it was not sent to this target."""
         return (asked.life, asked.asked, asked.name) in self._not_sent
 
-    def _meets(self, life: Life, name: str) -> None:
+    def _meets(self, life: NodeLife, name: str) -> None:
         """It has met the last life of that name, or one that is already over."""
         life.here[name] = [x.number for x in self.lives if x.name == name][-1]
 
-    def _was_never_taken(self, asked: Asked) -> bool:
+    def _was_never_taken(self, asked: SendRequest) -> bool:
         """Whether a node was killed before it had taken a message, as far as anybody knows."""
         if asked.asked not in self.lives[asked.life].interrupted:
             return False
         return not any(copy[:2] == (asked.life, asked.asked) for copy in self._came)
 
-    def _was_taken_along(self, asked: Asked) -> bool:
+    def _was_taken_along(self, asked: SendRequest) -> bool:
         """Whether a process was killed that may have delivered it, and its sender goes on.
 
         It writes in the order of its deliveries, which is that of sending: nothing that is missing
@@ -307,7 +311,7 @@ class Witness:
         killed_ns = self._killed_ns.get(asked.expected, 0)
         return asked.time_ns < killed_ns and (asked.life, asked.expected) in self._goes_on
 
-    def _target(self, asked: Asked) -> int:
+    def _target(self, asked: SendRequest) -> int:
         """Which life a copy was for, as far as can be known."""
         copy = (asked.life, asked.asked, asked.name)
         if copy in self._came:
@@ -318,7 +322,7 @@ class Witness:
             return gone[-1] if gone else asked.expected
         return asked.expected
 
-    def _delivered(self, life: Life, line: Line) -> None:
+    def _delivered(self, life: NodeLife, line: Line) -> None:
         sender, asked = (int(word) for word in str(line["text"]).split())
         if line.get("again") and self._came.get((sender, asked, life.name)) == life.number:
             self.counts.again += 1
@@ -329,7 +333,7 @@ class Witness:
         self._last_came[pair] = max(asked, self._last_came.get(pair, 0))
         self._seen.append(Delivered(life.number, sender, asked, time.monotonic_ns()))
 
-    def _refuses(self, life: Life, line: Line) -> None:
+    def _refuses(self, life: NodeLife, line: Line) -> None:
         """What it was asked to send, it has not: its application knows that nobody gets it."""
         self.counts.refused += 1
         if "id" in line:
@@ -337,21 +341,23 @@ class Witness:
             for name in {other.name for other in self.lives}:
                 self._given_up.add((life.number, int(line["id"]), name))
 
-    def _goes_on_without(self, life: Life, gone: Life) -> None:
+    def _goes_on_without(self, life: NodeLife, gone: NodeLife) -> None:
         self.counts.expulsions += 1
         self.departures.gone.add(gone.number)
         self._goes_on.add((life.number, gone.number))
         now_ns = time.monotonic_ns()
-        self.departures.fences.append(Fence(at=life.number, gone=gone.number, time_ns=now_ns))
+        self.departures.fences.append(
+            ExpulsionRow(at=life.number, gone=gone.number, time_ns=now_ns)
+        )
 
     def _gives_up(
-        self, life: Life, name: str, sequences: Sequence[int], *, certain: bool = False
+        self, life: NodeLife, name: str, sequences: Sequence[int], *, certain: bool = False
     ) -> None:
         for sequence in sequences:
             life.given_up[int(sequence), name] = certain
         self._match(life)
 
-    def _match(self, life: Life) -> None:
+    def _match(self, life: NodeLife) -> None:
         """That a copy is given up may be said before it is said what the message is called."""
         for (sequence, name), certain in list(life.given_up.items()):
             asked = life.sequences.get(sequence)

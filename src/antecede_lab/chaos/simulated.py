@@ -13,7 +13,7 @@ from typing import Final, final
 from antecede.core.catalogue import ProtocolInfo
 from antecede.network_model.faults import DelayJump, Faults, Partition
 from antecede.network_model.latency import Exponential, Latency, Uniform
-from antecede_audit.judging.departures import Judgement, judge
+from antecede_audit.judging.departures import DepartureVerdict, judge
 from antecede_lab.simulator.nodes.faults import (
     CRASH,
     EXPEL,
@@ -42,7 +42,7 @@ WEIGHTS: Final = (1, 3, 2, 3)
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ordeal:
+class FaultPlan:
     """What a cluster has to go through."""
 
     seed: int
@@ -64,12 +64,12 @@ class Ordeal:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class SimulatedOutcome:
     """What came of an ordeal."""
 
-    ordeal: Ordeal
+    ordeal: FaultPlan
     result: RunResult
-    judgement: Judgement
+    judgement: DepartureVerdict
     rested: bool
     """Whether everybody came to rest."""
 
@@ -79,7 +79,7 @@ class Outcome:
         return found if self.rested else {**found, "restless": 1}
 
 
-def ordeal_of(seed: int, *, journal: bool = False) -> Ordeal:
+def ordeal_of(seed: int, *, journal: bool = False) -> FaultPlan:
     """The ordeal of this seed: every third one is a time of suspicion.
 
     With journals, power fails too, and who was without it goes on.
@@ -102,7 +102,7 @@ def ordeal_of(seed: int, *, journal: bool = False) -> Ordeal:
     ]
     if journal:
         faults += power_failures(Random(f"power {seed}"), nodes)
-    return Ordeal(
+    return FaultPlan(
         seed=seed,
         nodes=nodes,
         messages=messages,
@@ -190,7 +190,7 @@ def delay_jump(random: Random) -> DelayJump:
     return DelayJump(start_ns=start_ns, end_ns=start_ns + 80 * MS, extra_ns=extra_ns)
 
 
-def undergo(protocol: str | ProtocolInfo, ordeal: Ordeal) -> Outcome:
+def undergo(protocol: str | ProtocolInfo, ordeal: FaultPlan) -> SimulatedOutcome:
     """Run it, and judge it."""
     workload = Poisson(
         ordeal.nodes,
@@ -212,7 +212,7 @@ def undergo(protocol: str | ProtocolInfo, ordeal: Ordeal) -> Outcome:
         node_faults=ordeal.node_faults,
     )
     assert result.log is not None, "it was asked for"
-    return Outcome(
+    return SimulatedOutcome(
         ordeal=ordeal,
         result=result,
         judgement=judge(result.log, result.departures),

@@ -19,7 +19,7 @@ from antecede.core.errors import LocalError
 from antecede.core.process import NodeProcess
 from antecede_lab.checker.interleavings import first_of_each_rank, including, lowest_bit, without
 from antecede_lab.checker.liveness import PACKETS_MAX, ROUNDS_MAX
-from antecede_lab.checker.moves import Flight, Local, Move, Moves
+from antecede_lab.checker.moves import LocalState, Move, Moves, PacketInFlight
 from antecede_lab.checker.programs import (
     Program,
     Send,
@@ -35,7 +35,7 @@ from antecede_lab.checker.verdicts import (
     RESTLESS,
     STUCK,
     TWICE,
-    Verdict,
+    CheckVerdict,
     in_words,
 )
 
@@ -51,13 +51,13 @@ EXPEL: Final = 5
 
 
 @final
-class Parting:
+class ExpulsionStep:
     """One thing that happens at `process`; for an arrival or a loss, to `flight`."""
 
     __slots__ = ("flight", "kind", "other", "process")
 
     def __init__(
-        self, kind: i64, process: i64, flight: Flight | None = None, other: i64 = 0
+        self, kind: i64, process: i64, flight: PacketInFlight | None = None, other: i64 = 0
     ) -> None:
         self.kind: Final[i64] = kind
         self.process: Final[i64] = process
@@ -81,7 +81,9 @@ class Place:
 
     __slots__ = ("delivered", "gone", "local", "past", "submitted")
 
-    def __init__(self, local: Local, submitted: i64, delivered: i64, past: i64, gone: bool) -> None:
+    def __init__(
+        self, local: LocalState, submitted: i64, delivered: i64, past: i64, gone: bool
+    ) -> None:
         self.local: Final = local
         self.submitted: Final[i64] = submitted
         self.delivered: Final[i64] = delivered
@@ -91,7 +93,7 @@ class Place:
 
 
 @final
-class Budget:
+class FaultBudget:
     """How much may still go wrong."""
 
     __slots__ = ("crashes", "expulsions", "losses")
@@ -103,7 +105,7 @@ class Budget:
 
 
 @final
-class Scene:
+class ExpulsionState:
     """A state of the whole; `expelled` are the processes that anybody has expelled, as bits."""
 
     __slots__ = ("budget", "expelled", "flights", "pasts", "places", "verdict")
@@ -111,11 +113,11 @@ class Scene:
     def __init__(
         self,
         places: list[Place],
-        flights: list[Flight],
+        flights: list[PacketInFlight],
         pasts: list[int],
-        budget: Budget,
+        budget: FaultBudget,
         expelled: i64,
-        verdict: Verdict | None = None,
+        verdict: CheckVerdict | None = None,
     ) -> None:
         self.places: Final = places
         self.flights: Final = flights
@@ -141,7 +143,7 @@ class Scene:
 
 
 @final
-class Partings:
+class ExpulsionWorld:
     """One program on one protocol, with crashes and expulsions."""
 
     def __init__(self, info: ProtocolInfo, program: Program) -> None:
@@ -159,14 +161,14 @@ class Partings:
         self._addressed: Final = addressed_messages(program)
         self._waits: Final = awaited_messages(program)
 
-    def start(self, losses: int, crashes: int, expulsions: int) -> Scene:
+    def start(self, losses: int, crashes: int, expulsions: int) -> ExpulsionState:
         """Nothing has happened, and everybody knows everybody."""
         places = [
             Place(self._moves.beginning(me, True), 0, 0, 0, False)
             for me in range(self.program.processes)
         ]
-        budget = Budget(losses, crashes, expulsions)
-        return Scene(places, [], [0] * len(self.sends), budget, 0)
+        budget = FaultBudget(losses, crashes, expulsions)
+        return ExpulsionState(places, [], [0] * len(self.sends), budget, 0)
 
     def next_message(self, place: Place) -> i64:
         """The index of the message that this process may submit now, or -1."""
@@ -179,7 +181,7 @@ class Partings:
             return -1
         return index
 
-    def steps(self, scene: Scene) -> list[Parting]:
+    def steps(self, scene: ExpulsionState) -> list[ExpulsionStep]:
         """Everything that may happen next, in a fixed order."""
         steps = self.plain_steps(scene)
         budget = scene.budget
@@ -188,27 +190,27 @@ class Partings:
             if place.gone:
                 continue
             if budget.crashes > 0:
-                steps.append(Parting(CRASH, me))
+                steps.append(ExpulsionStep(CRASH, me))
             if budget.expulsions > 0:
                 for other in scene.places:
                     if other.local.me != me:
-                        steps.append(Parting(EXPEL, me, None, other.local.me))
+                        steps.append(ExpulsionStep(EXPEL, me, None, other.local.me))
         if budget.losses > 0:
             for flight in first_of_each_rank(scene.flights):
-                steps.append(Parting(LOSE, flight.target, flight))
+                steps.append(ExpulsionStep(LOSE, flight.target, flight))
         return steps
 
-    def plain_steps(self, scene: Scene) -> list[Parting]:
+    def plain_steps(self, scene: ExpulsionState) -> list[ExpulsionStep]:
         """Of those the ones without which there is nothing left to happen."""
-        steps: list[Parting] = []
+        steps: list[ExpulsionStep] = []
         for place in scene.places:
             if self.next_message(place) >= 0:
-                steps.append(Parting(SUBMIT, place.local.me))
+                steps.append(ExpulsionStep(SUBMIT, place.local.me))
         for flight in first_of_each_rank(scene.flights):
-            steps.append(Parting(ARRIVE, flight.target, flight))
+            steps.append(ExpulsionStep(ARRIVE, flight.target, flight))
         return steps
 
-    def after(self, scene: Scene, step: Parting) -> Scene:
+    def after(self, scene: ExpulsionState, step: ExpulsionStep) -> ExpulsionState:
         """The state that a step leads to; its verdict says what was wrong with it, if anything."""
         flight = step.flight
         place = scene.places[step.process]
@@ -216,20 +218,20 @@ class Partings:
         if flight is not None:
             flights = without(scene.flights, flight)
             if step.kind == LOSE:
-                budget = Budget(budget.losses - 1, budget.crashes, budget.expulsions)
-                return Scene(scene.places, flights, scene.pasts, budget, scene.expelled)
+                budget = FaultBudget(budget.losses - 1, budget.crashes, budget.expulsions)
+                return ExpulsionState(scene.places, flights, scene.pasts, budget, scene.expelled)
             return self._moved(scene, place, self._moves.arrival(place.local, flight), flights)
         if step.kind == CRASH:
-            budget = Budget(budget.losses, budget.crashes - 1, budget.expulsions)
+            budget = FaultBudget(budget.losses, budget.crashes - 1, budget.expulsions)
             ended = Place(place.local, place.submitted, place.delivered, place.past, True)
             flights = [x for x in scene.flights if x.target != step.process]
             places = replaced(scene.places, ended)
-            return Scene(places, flights, scene.pasts, budget, scene.expelled)
+            return ExpulsionState(places, flights, scene.pasts, budget, scene.expelled)
         if step.kind == EXPEL:
-            budget = Budget(budget.losses, budget.crashes, budget.expulsions - 1)
+            budget = FaultBudget(budget.losses, budget.crashes, budget.expulsions - 1)
             one: i64 = 1
             expelled = scene.expelled | one << step.other
-            told = Scene(scene.places, scene.flights, scene.pasts, budget, expelled)
+            told = ExpulsionState(scene.places, scene.flights, scene.pasts, budget, expelled)
             move = self._moves.expulsion(place.local, step.other)
             return self._moved(told, place, move, scene.flights)
         if step.kind == EXPIRE:
@@ -240,7 +242,7 @@ class Partings:
         """Whether time alone changes nothing for this process."""
         return not place.local.wants_timer or self._moves.expiry(place.local).idle
 
-    def missing(self, scene: Scene, among: i64) -> Verdict | None:
+    def missing(self, scene: ExpulsionState, among: i64) -> CheckVerdict | None:
         """What one of these has sent to another, and it has not delivered."""
         one: i64 = 1
         sent: i64 = 0
@@ -253,20 +255,22 @@ class Partings:
             addressed: i64 = self._addressed[me]
             missing = addressed & sent & ~place.delivered
             if among >> me & 1 and missing:
-                return Verdict(STUCK, int(me), missing=self.sends[lowest_bit(missing)].name)
+                return CheckVerdict(STUCK, int(me), missing=self.sends[lowest_bit(missing)].name)
         return None
 
-    def _submitted(self, scene: Scene, place: Place) -> Scene:
+    def _submitted(self, scene: ExpulsionState, place: Place) -> ExpulsionState:
         index = self.next_message(place)
         one: i64 = 1
         pasts = scene.pasts.copy()
         pasts[index] = place.past
         past = place.past | one << index
         counted = Place(place.local, place.submitted + 1, place.delivered, past, False)
-        said = Scene(scene.places, scene.flights, pasts, scene.budget, scene.expelled)
+        said = ExpulsionState(scene.places, scene.flights, pasts, scene.budget, scene.expelled)
         return self._moved(said, counted, self._moves.submission(place.local, index), scene.flights)
 
-    def _moved(self, scene: Scene, place: Place, move: Move, flights: list[Flight]) -> Scene:
+    def _moved(
+        self, scene: ExpulsionState, place: Place, move: Move, flights: list[PacketInFlight]
+    ) -> ExpulsionState:
         """The state after a move; whoever is gone is sent nothing more."""
         verdict = self._moves.suspicion if move.verdict is None else move.verdict
         delivered = place.delivered
@@ -285,19 +289,19 @@ class Partings:
             flights = [x for x in flights if x.target != place.local.me]
         now = Place(move.local, place.submitted, delivered, past, move.stopped)
         places = replaced(scene.places, now)
-        return Scene(places, flights, scene.pasts, scene.budget, scene.expelled, verdict)
+        return ExpulsionState(places, flights, scene.pasts, scene.budget, scene.expelled, verdict)
 
-    def _judge(self, me: i64, index: i64, past: i64, delivered: i64) -> Verdict | None:
+    def _judge(self, me: i64, index: i64, past: i64, delivered: i64) -> CheckVerdict | None:
         """Is it right that this process delivers a message now, whoever may be gone?"""
         name = self.sends[index].name
         addressed: i64 = self._addressed[me]
         if delivered >> index & 1:
-            return Verdict(TWICE, int(me), name)
+            return CheckVerdict(TWICE, int(me), name)
         if not addressed >> index & 1:
-            return Verdict(MISADDRESSED, int(me), name)
+            return CheckVerdict(MISADDRESSED, int(me), name)
         # What it has submitted itself it delivers while it submits it.
         if past >> index & 1 and self._senders[index] != me:
-            return Verdict(ORDER, int(me), "an effect of it", name)
+            return CheckVerdict(ORDER, int(me), "an effect of it", name)
         return None
 
 
@@ -315,7 +319,7 @@ class PartingFailure:
     __slots__ = ("program", "protocol", "steps", "verdict")
 
     def __init__(
-        self, protocol: str, program: Program, steps: list[Parting], verdict: Verdict
+        self, protocol: str, program: Program, steps: list[ExpulsionStep], verdict: CheckVerdict
     ) -> None:
         self.protocol: Final = protocol
         self.program: Final = program
@@ -377,12 +381,12 @@ class PartingSearch:
         self, info: ProtocolInfo, program: Program, states_max: int, progress: Progress | None
     ) -> None:
         self._protocol: Final = info.name
-        self._world: Final = Partings(info, program)
+        self._world: Final = ExpulsionWorld(info, program)
         self._states_max: Final = states_max
         self._progress: Final = progress
         self._seen: Final = Exploration()
         # The state from which each state was reached, and by which step.
-        self._ways: Final[list[tuple[int, Parting]]] = [(-1, Parting(SUBMIT, 0))]
+        self._ways: Final[list[tuple[int, ExpulsionStep]]] = [(-1, ExpulsionStep(SUBMIT, 0))]
 
     def run(self, losses: int, crashes: int, expulsions: int, breadth: bool) -> PartingResult:
         """Look at all states, the newest first, or the oldest: then what is found is shortest."""
@@ -419,13 +423,13 @@ class PartingSearch:
         if self._progress is not None and self._seen.states % PROGRESS_EVERY == 0:
             self._progress(int(self._seen.states))
 
-    def _failed(self, steps: list[Parting], verdict: Verdict) -> PartingResult:
+    def _failed(self, steps: list[ExpulsionStep], verdict: CheckVerdict) -> PartingResult:
         failure = PartingFailure(self._protocol, self._world.program, steps, verdict)
         return PartingResult(self._world.program, self._seen, failure)
 
-    def _way_to(self, number: int) -> list[Parting]:
+    def _way_to(self, number: int) -> list[ExpulsionStep]:
         """The steps from the start to a state."""
-        steps: list[Parting] = []
+        steps: list[ExpulsionStep] = []
         while number > 0:
             number, step = self._ways[number]
             steps.append(step)
@@ -433,7 +437,7 @@ class PartingSearch:
         return steps
 
 
-def settled(world: Partings, scene: Scene) -> Verdict | None:
+def settled(world: ExpulsionWorld, scene: ExpulsionState) -> CheckVerdict | None:
     """Let one whom nobody has expelled expel all that are gone or expelled; None if all is well.
 
     The rest must hear of it, get everything from each other, and come to rest.
@@ -449,7 +453,7 @@ def settled(world: Partings, scene: Scene) -> Verdict | None:
     decides = lowest_bit(among)
     for place in scene.places:
         if not among >> place.local.me & 1:
-            scene = world.after(scene, Parting(EXPEL, decides, None, place.local.me))
+            scene = world.after(scene, ExpulsionStep(EXPEL, decides, None, place.local.me))
     for _ in range(ROUNDS_MAX):
         arrived = 0
         steps = among_them(world, scene, among)
@@ -467,13 +471,15 @@ def settled(world: Partings, scene: Scene) -> Verdict | None:
         if not restless:
             return world.missing(scene, among)
         for place in restless:
-            scene = world.after(scene, Parting(EXPIRE, place.local.me))
-    return Verdict(RESTLESS, int(restless[0].local.me), detail="there is always one more packet")
+            scene = world.after(scene, ExpulsionStep(EXPIRE, place.local.me))
+    return CheckVerdict(
+        RESTLESS, int(restless[0].local.me), detail="there is always one more packet"
+    )
 
 
-def among_them(world: Partings, scene: Scene, among: i64) -> list[Parting]:
+def among_them(world: ExpulsionWorld, scene: ExpulsionState, among: i64) -> list[ExpulsionStep]:
     """What may happen among these, the others being cut off."""
-    found: list[Parting] = []
+    found: list[ExpulsionStep] = []
     for step in world.plain_steps(scene):
         flight = step.flight
         if not among >> step.process & 1:

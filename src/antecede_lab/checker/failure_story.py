@@ -25,7 +25,7 @@ from antecede_lab.checker.verdicts import (
     STUCK,
     TWICE,
     UNFAITHFUL,
-    Verdict,
+    CheckVerdict,
     in_words,
 )
 
@@ -48,7 +48,7 @@ class Failure:
         program: Program,
         budgets: Budgets,
         steps: list[Step],
-        verdict: Verdict,
+        verdict: CheckVerdict,
     ) -> None:
         self.info: Final = info
         self.program: Final = program
@@ -58,7 +58,7 @@ class Failure:
 
     def story(self) -> list[str]:
         """The failure in words, a line for each step, the verdict last."""
-        stage = Stage(self.info, self.program)
+        stage = Reenactment(self.info, self.program)
         lines = [f"{n + 1}. {stage.perform(step)}" for n, step in enumerate(self.steps)]
         if self.verdict.kind == RESTLESS:
             lines[ENDLESS_STEPS_SHOWN:] = ["And so on."]
@@ -74,7 +74,7 @@ class Failure:
 
 def confirmed(failure: Failure) -> Failure:
     """The same failure if it happens again to fresh processes; else one that says it does not."""
-    stage = Stage(failure.info, failure.program)
+    stage = Reenactment(failure.info, failure.program)
     for step in failure.steps:
         stage.perform(step)
     kind = failure.verdict.kind
@@ -82,12 +82,12 @@ def confirmed(failure: Failure) -> Failure:
     if stage.verdict == expected and not (kind == STUCK and stage.in_flight):
         return failure
     detail = f"equal fingerprints hide different states; it did not repeat {failure.verdict}"
-    verdict = Verdict(UNFAITHFUL, failure.verdict.process, detail=detail)
+    verdict = CheckVerdict(UNFAITHFUL, failure.verdict.process, detail=detail)
     return Failure(failure.info, failure.program, failure.budgets, failure.steps, verdict)
 
 
 @final
-class Stage:
+class Reenactment:
     """Fresh processes, a network that does as it is told, and a judge who takes notes."""
 
     def __init__(self, info: ProtocolInfo, program: Program) -> None:
@@ -103,7 +103,7 @@ class Stage:
         # and what its sender had done before it submitted a message.
         self._done: Final[list[list[tuple[str, str]]]] = [[] for _ in everyone]
         self._before: Final[dict[str, list[tuple[str, str]]]] = {}
-        self.verdict: Verdict | None = None
+        self.verdict: CheckVerdict | None = None
 
     def perform(self, step: Step) -> str:
         """Let a step happen again, and say what happens."""
@@ -154,10 +154,10 @@ class Stage:
                 targets = list(self._send_of[name].targets)
                 effects = process.submit(targets, name.encode(), self._now_ns[me])
         except RemoteError as refusal:
-            self._note(Verdict(REFUSED, me, detail=str(refusal)))
+            self._note(CheckVerdict(REFUSED, me, detail=str(refusal)))
             return "which refuses it"
         except Exception as error:  # whatever a protocol raises is a finding about it
-            self._note(Verdict(CRASHED, me, detail=repr(error)))
+            self._note(CheckVerdict(CRASHED, me, detail=repr(error)))
             return "and it breaks down"
         if not effects:
             return "and holds it back" if kind == SUBMIT else "and nothing follows"
@@ -178,19 +178,19 @@ class Stage:
     def _deliver(self, me: int, message: Message) -> None:
         name = message.payload.decode(errors="replace")
         if not self._is_genuine(message, name):
-            self._note(Verdict(INVENTED, me, detail=repr(message)))
+            self._note(CheckVerdict(INVENTED, me, detail=repr(message)))
             return
         if name not in self._before:
-            self._note(Verdict(INVENTED, me, detail=name))
+            self._note(CheckVerdict(INVENTED, me, detail=name))
         if ("delivered", name) in self._done[me]:
-            self._note(Verdict(TWICE, me, name))
+            self._note(CheckVerdict(TWICE, me, name))
         elif me not in self._send_of[name].targets:
-            self._note(Verdict(MISADDRESSED, me, name))
+            self._note(CheckVerdict(MISADDRESSED, me, name))
         else:
             for missing in self._required(name):
                 mine = me in self._send_of[missing].targets
                 if mine and ("delivered", missing) not in self._done[me]:
-                    self._note(Verdict(ORDER, me, name, missing))
+                    self._note(CheckVerdict(ORDER, me, name, missing))
         self._done[me].append(("delivered", name))
 
     def _is_genuine(self, message: Message, name: str) -> bool:
@@ -220,7 +220,7 @@ class Stage:
                 queue.append(earlier)
         return reached.get(cause, [])
 
-    def reason(self, verdict: Verdict) -> str:
+    def reason(self, verdict: CheckVerdict) -> str:
         """What to add to a verdict so that it can be believed."""
         if verdict.kind != ORDER:
             return ""
@@ -228,13 +228,13 @@ class Stage:
         links = listed(self._chain(cause, effect))
         return f", although {cause} happened before {effect}: {links}"
 
-    def _note(self, verdict: Verdict) -> None:
+    def _note(self, verdict: CheckVerdict) -> None:
         """Only the first thing that is wrong counts."""
         if self.verdict is None:
             self.verdict = verdict
 
     def _lost_track(self, process: int, what: str) -> str:
-        self._note(Verdict(UNFAITHFUL, process, detail=f"it cannot {what}"))
+        self._note(CheckVerdict(UNFAITHFUL, process, detail=f"it cannot {what}"))
         return f"Process {process} cannot {what}."
 
     def _next_send(self, process: int) -> Send | None:

@@ -13,7 +13,7 @@ from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.errors import LocalError
-from antecede_lab.checker.moves import Flight, Local, Move, Moves
+from antecede_lab.checker.moves import LocalState, Move, Moves, PacketInFlight
 from antecede_lab.checker.programs import (
     Program,
     Send,
@@ -23,7 +23,7 @@ from antecede_lab.checker.programs import (
     first_indices,
     objection,
 )
-from antecede_lab.checker.verdicts import INVENTED, MISADDRESSED, ORDER, TWICE, Verdict
+from antecede_lab.checker.verdicts import INVENTED, MISADDRESSED, ORDER, TWICE, CheckVerdict
 
 SUBMIT: Final = 0
 ARRIVE: Final = 1
@@ -39,20 +39,20 @@ class Step:
 
     __slots__ = ("flight", "kind", "process")
 
-    def __init__(self, kind: i64, process: i64, flight: Flight | None = None) -> None:
+    def __init__(self, kind: i64, process: i64, flight: PacketInFlight | None = None) -> None:
         self.kind: Final[i64] = kind
         self.process: Final[i64] = process
         self.flight: Final = flight
 
 
 @final
-class Seat:
+class ProcessSlot:
     """One process's part of a state; `delivered` and `past` are sets of messages, as bits."""
 
     __slots__ = ("delivered", "expiries", "local", "past", "submitted")
 
     def __init__(
-        self, local: Local, submitted: i64, expiries: i64, delivered: i64, past: i64
+        self, local: LocalState, submitted: i64, expiries: i64, delivered: i64, past: i64
     ) -> None:
         self.local: Final = local
         self.submitted: Final[i64] = submitted
@@ -69,12 +69,12 @@ class State:
 
     def __init__(
         self,
-        seats: list[Seat],
-        flights: list[Flight],
+        seats: list[ProcessSlot],
+        flights: list[PacketInFlight],
         pasts: list[int],
         losses: i64,
         duplications: i64,
-        verdict: Verdict | None = None,
+        verdict: CheckVerdict | None = None,
     ) -> None:
         self.seats: Final = seats
         self.flights: Final = flights
@@ -123,13 +123,13 @@ class World:
         """
         lossy = self.info.network == "lossy"
         seats = [
-            Seat(self._moves.beginning(me), 0, expiries, 0, 0)
+            ProcessSlot(self._moves.beginning(me), 0, expiries, 0, 0)
             for me in range(self.program.processes)
         ]
         pasts = [0] * len(self.sends)
         return State(seats, [], pasts, losses if lossy else 0, duplications if lossy else 0)
 
-    def next_message(self, seat: Seat) -> i64:
+    def next_message(self, seat: ProcessSlot) -> i64:
         """The index of the message that this process may submit now, or -1.
 
         One for which it has no room waits until it has: a caller would try again.
@@ -139,7 +139,7 @@ class World:
             return -1
         return index
 
-    def wanted_message(self, seat: Seat) -> i64:
+    def wanted_message(self, seat: ProcessSlot) -> i64:
         """The index of the message that this process wants to submit now, or -1."""
         me = seat.local.me
         if seat.submitted >= len(self.program.sends[me]):
@@ -157,12 +157,12 @@ class World:
             total |= ((one << seat.submitted) - 1) << first
         return total
 
-    def undelivered(self, seat: Seat) -> i64:
+    def undelivered(self, seat: ProcessSlot) -> i64:
         """The messages addressed to this process that it has not delivered, as bits."""
         addressed: i64 = self._addressed[seat.local.me]
         return addressed & ~seat.delivered
 
-    def is_at_rest(self, seat: Seat) -> bool:
+    def is_at_rest(self, seat: ProcessSlot) -> bool:
         """Whether time alone changes nothing for this process."""
         return not seat.local.wants_timer or self._moves.expiry(seat.local).idle
 
@@ -211,7 +211,7 @@ class World:
             return self._moves.expiry(seat.local)
         return self._moves.submission(seat.local, self.next_message(seat))
 
-    def _after_submission(self, state: State, seat: Seat, index: i64) -> State:
+    def _after_submission(self, state: State, seat: ProcessSlot, index: i64) -> State:
         past: i64 = 0
         pasts = state.pasts
         one: i64 = 1
@@ -219,18 +219,22 @@ class World:
             past = seat.past | one << index
             pasts = pasts.copy()
             pasts[index] = seat.past
-        counted = Seat(seat.local, seat.submitted + 1, seat.expiries, seat.delivered, past)
+        counted = ProcessSlot(seat.local, seat.submitted + 1, seat.expiries, seat.delivered, past)
         seats = replaced(state.seats, counted)
         submitted = State(seats, state.flights, pasts, state.losses, state.duplications)
         move = self._moves.submission(seat.local, index)
         return self._moved(submitted, counted, move, state.flights)
 
-    def _after_expiry(self, state: State, seat: Seat) -> State:
+    def _after_expiry(self, state: State, seat: ProcessSlot) -> State:
         move = self._moves.expiry(seat.local)
-        counted = Seat(seat.local, seat.submitted, seat.expiries - 1, seat.delivered, seat.past)
+        counted = ProcessSlot(
+            seat.local, seat.submitted, seat.expiries - 1, seat.delivered, seat.past
+        )
         return self._moved(state, counted, move, state.flights)
 
-    def _moved(self, state: State, seat: Seat, move: Move, flights: list[Flight]) -> State:
+    def _moved(
+        self, state: State, seat: ProcessSlot, move: Move, flights: list[PacketInFlight]
+    ) -> State:
         """The state after a move: what it transmits is in flight, what it delivers is judged."""
         verdict = self._moves.suspicion if move.verdict is None else move.verdict
         delivered = seat.delivered
@@ -246,7 +250,7 @@ class World:
         for flight in move.transmissions:
             flights = including(flights, flight)
         seats = replaced(
-            state.seats, Seat(move.local, seat.submitted, seat.expiries, delivered, past)
+            state.seats, ProcessSlot(move.local, seat.submitted, seat.expiries, delivered, past)
         )
         pasts = state.pasts
         if self._causal and move.deliveries:
@@ -255,7 +259,7 @@ class World:
             pasts = [old & pending if pending >> i & 1 else 0 for i, old in enumerate(pasts)]
         return State(seats, flights, pasts, state.losses, state.duplications, verdict)
 
-    def _pending(self, seats: list[Seat]) -> int:
+    def _pending(self, seats: list[ProcessSlot]) -> int:
         """The messages not yet delivered everywhere, as bits: no other can ever come too late."""
         pending: i64 = 0
         for seat in seats:
@@ -264,21 +268,21 @@ class World:
 
     def _judge(
         self, state: State, process: i64, index: i64, past: i64, delivered: i64
-    ) -> Verdict | None:
+    ) -> CheckVerdict | None:
         """Is it right that `process` delivers message `index` now? Straight from the definition."""
         name = self.sends[index].name
         addressed: i64 = self._addressed[process]
         if delivered >> index & 1:
-            return Verdict(TWICE, process, name)
+            return CheckVerdict(TWICE, process, name)
         if not addressed >> index & 1:
-            return Verdict(MISADDRESSED, process, name)
+            return CheckVerdict(MISADDRESSED, process, name)
         if not self.submitted(state) >> index & 1:
-            return Verdict(INVENTED, process, detail=name)
+            return CheckVerdict(INVENTED, process, detail=name)
         required: i64 = past if self._causal else self._earlier[index]
         missing = required & addressed & ~delivered
         if missing == 0:
             return None
-        return Verdict(ORDER, process, name, self.sends[lowest_bit(missing)].name)
+        return CheckVerdict(ORDER, process, name, self.sends[lowest_bit(missing)].name)
 
 
 def lowest_bit(mask: i64) -> i64:
@@ -289,21 +293,21 @@ def lowest_bit(mask: i64) -> i64:
     return index
 
 
-def replaced(seats: list[Seat], seat: Seat) -> list[Seat]:
+def replaced(seats: list[ProcessSlot], seat: ProcessSlot) -> list[ProcessSlot]:
     """The seats with this one in its process's place."""
     others = seats.copy()
     others[seat.local.me] = seat
     return others
 
 
-def with_past(seat: Seat, past: i64) -> Seat:
+def with_past(seat: ProcessSlot, past: i64) -> ProcessSlot:
     """The same seat with another past."""
     if past == seat.past:
         return seat
-    return Seat(seat.local, seat.submitted, seat.expiries, seat.delivered, past)
+    return ProcessSlot(seat.local, seat.submitted, seat.expiries, seat.delivered, past)
 
 
-def including(flights: list[Flight], flight: Flight) -> list[Flight]:
+def including(flights: list[PacketInFlight], flight: PacketInFlight) -> list[PacketInFlight]:
     """One more flight, behind those of its own rank and before those of higher ranks."""
     place: i64 = len(flights)
     while place > 0 and flights[place - 1].rank > flight.rank:
@@ -313,16 +317,16 @@ def including(flights: list[Flight], flight: Flight) -> list[Flight]:
     return more
 
 
-def without(flights: list[Flight], flight: Flight) -> list[Flight]:
+def without(flights: list[PacketInFlight], flight: PacketInFlight) -> list[PacketInFlight]:
     """One flight less."""
     fewer = flights.copy()
     fewer.remove(flight)
     return fewer
 
 
-def first_of_each_rank(flights: list[Flight]) -> list[Flight]:
+def first_of_each_rank(flights: list[PacketInFlight]) -> list[PacketInFlight]:
     """What may arrive: on FIFO channels the oldest of each, otherwise one of each kind."""
-    heads: list[Flight] = []
+    heads: list[PacketInFlight] = []
     last: i64 = -1
     for flight in flights:
         if flight.rank != last:

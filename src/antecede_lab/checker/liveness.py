@@ -17,8 +17,8 @@ from antecede_lab.checker.interleavings import (
     World,
     lowest_bit,
 )
-from antecede_lab.checker.moves import Flight, Local
-from antecede_lab.checker.verdicts import RESTLESS, STUCK, Verdict
+from antecede_lab.checker.moves import LocalState, PacketInFlight
+from antecede_lab.checker.verdicts import RESTLESS, STUCK, CheckVerdict
 
 ROUNDS_MAX: Final = 32
 """How often every timer may fire before there must be rest."""
@@ -33,16 +33,16 @@ class Finding:
 
     __slots__ = ("steps", "verdict")
 
-    def __init__(self, steps: list[Step], verdict: Verdict) -> None:
+    def __init__(self, steps: list[Step], verdict: CheckVerdict) -> None:
         self.steps: Final = steps
         self.verdict: Final = verdict
 
 
 def settled(world: World, state: State, steps: list[Step]) -> Finding | None:
     """Let a state come to rest without faults, oldest packets first; None if all is well then."""
-    run = FairRun(world, state, steps.copy())
+    run = FairSchedule(world, state, steps.copy())
     rounds = 0
-    before: list[Local] = []
+    before: list[LocalState] = []
     while True:
         finding = run.drain()
         if finding is not None:
@@ -61,13 +61,13 @@ def settled(world: World, state: State, steps: list[Step]) -> Finding | None:
     return finding
 
 
-def endless(process: int) -> Verdict:
+def endless(process: int) -> CheckVerdict:
     """There is always something left to do."""
-    return Verdict(RESTLESS, process, detail="there is always one more packet")
+    return CheckVerdict(RESTLESS, process, detail="there is always one more packet")
 
 
 @final
-class FairRun:
+class FairSchedule:
     """One run from a state on in which nothing is lost and nothing has to wait for ever."""
 
     __slots__ = ("_queue", "_state", "_world", "steps")
@@ -75,7 +75,7 @@ class FairRun:
     def __init__(self, world: World, state: State, steps: list[Step]) -> None:
         self._world: Final = world
         self._state = state
-        self._queue: list[Flight] = state.flights.copy()
+        self._queue: list[PacketInFlight] = state.flights.copy()
         self.steps = steps
 
     def drain(self) -> Finding | None:
@@ -98,7 +98,7 @@ class FairRun:
                 return int(seat.local.me)
         return -1
 
-    def locals(self) -> list[Local]:
+    def locals(self) -> list[LocalState]:
         """What each process is in."""
         return [seat.local for seat in self._state.seats]
 
@@ -115,12 +115,12 @@ class FairRun:
             missing = self._world.undelivered(seat) & submitted
             if missing:
                 name = self._world.sends[lowest_bit(missing)].name
-                return Finding(self.steps, Verdict(STUCK, int(seat.local.me), missing=name))
+                return Finding(self.steps, CheckVerdict(STUCK, int(seat.local.me), missing=name))
         for seat in self._state.seats:
             wanted = self._world.wanted_message(seat)
             if wanted >= 0:
                 name = self._world.sends[wanted].name
-                return Finding(self.steps, Verdict(STUCK, int(seat.local.me), message=name))
+                return Finding(self.steps, CheckVerdict(STUCK, int(seat.local.me), message=name))
         return None
 
     def _next_step(self) -> Step | None:

@@ -17,7 +17,7 @@ from antecede.core.process import CausalProcess, EffectList, NodeProcess
 from antecede.core.reports import SelfExpelled
 from antecede.core.values import Message, Packet
 from antecede_lab.checker.programs import Program
-from antecede_lab.checker.verdicts import CRASHED, INVENTED, REFUSED, UNFAITHFUL, Verdict
+from antecede_lab.checker.verdicts import CRASHED, INVENTED, REFUSED, UNFAITHFUL, CheckVerdict
 
 OVERDUE_NS: Final = 3_600_000_000_000
 """How far the clock of a process jumps when its timer fires: beyond the patience of any protocol.
@@ -34,7 +34,7 @@ EXPULSION: Final = -1_000_000
 
 @final
 @mypyc_attr(acyclic=True)
-class Flight:
+class PacketInFlight:
     """A packet on its way; packets that look the same are the same. The network sorts by `rank`."""
 
     __slots__ = ("id", "packet", "rank", "source", "target", "text")
@@ -51,7 +51,7 @@ class Flight:
 
 
 @final
-class Local:
+class LocalState:
     """One process in one of its states, never touched again, and what may become of it.
 
     `double` is another object that came to the same state another way, once there is one.
@@ -68,7 +68,7 @@ class Local:
         self.fingerprint: Final = fingerprint
         self.now_ns: Final[i64] = now_ns
         self.wants_timer: Final = process.deadline_ns() is not None
-        self.double: Local | None = None
+        self.double: LocalState | None = None
         self.moves: dict[int, Move] = {}
 
 
@@ -84,11 +84,11 @@ class Move:
 
     def __init__(
         self,
-        local: Local,
-        transmissions: list[Flight],
+        local: LocalState,
+        transmissions: list[PacketInFlight],
         deliveries: list[int],
         idle: bool,
-        verdict: Verdict | None,
+        verdict: CheckVerdict | None,
         refused: bool = False,
         stopped: bool = False,
     ) -> None:
@@ -111,12 +111,12 @@ class Moves:
         self._sends: Final = [send for _, send in program.messages]
         self._fifo: Final = info.network == "fifo"
         self._index_of: Final = message_indices(program)
-        self._locals: dict[bytes, Local] = {}
-        self._flights: dict[str, Flight] = {}
-        self._uncompared: list[Local] = []
-        self.suspicion: Verdict | None = None
+        self._locals: dict[bytes, LocalState] = {}
+        self._flights: dict[str, PacketInFlight] = {}
+        self._uncompared: list[LocalState] = []
+        self.suspicion: CheckVerdict | None = None
 
-    def beginning(self, me: int, acquainted: bool = False) -> Local:
+    def beginning(self, me: int, acquainted: bool = False) -> LocalState:
         """Process `me` before anything has happened; if it is to tell the others of expulsions,
         it is `acquainted` with all of them."""
         process = self._info.create(me, list(range(self._program.processes)))
@@ -126,27 +126,27 @@ class Moves:
                     process.on_met_into(other, 0, EffectList())
         return self._intern(me, process, process.fingerprint(), 0)
 
-    def submission(self, local: Local, index: i64) -> Move:
+    def submission(self, local: LocalState, index: i64) -> Move:
         """Message `index` of the program is submitted."""
         move = local.moves.get(EXPIRY - 1 - index)
         return self._made(local, EXPIRY - 1 - index, None) if move is None else move
 
-    def arrival(self, local: Local, flight: Flight) -> Move:
+    def arrival(self, local: LocalState, flight: PacketInFlight) -> Move:
         """A packet arrives."""
         move = local.moves.get(flight.id)
         return self._made(local, flight.id, flight) if move is None else move
 
-    def expiry(self, local: Local) -> Move:
+    def expiry(self, local: LocalState) -> Move:
         """The timer fires; a move that is `idle` if that changes nothing."""
         move = local.moves.get(EXPIRY)
         return self._made(local, EXPIRY, None) if move is None else move
 
-    def expulsion(self, local: Local, other: i64) -> Move:
+    def expulsion(self, local: LocalState, other: i64) -> Move:
         """Another process is expelled."""
         move = local.moves.get(EXPULSION - other)
         return self._made(local, EXPULSION - other, None) if move is None else move
 
-    def _made(self, local: Local, key: i64, flight: Flight | None) -> Move:
+    def _made(self, local: LocalState, key: i64, flight: PacketInFlight | None) -> Move:
         """Let the event happen to a clone, and to one of the double; remember what came of it."""
         move = self._tried(local, key, flight)
         local.moves[key] = move
@@ -156,25 +156,25 @@ class Moves:
             self._compare(self._uncompared.pop())
         return move
 
-    def _tried(self, local: Local, key: i64, flight: Flight | None) -> Move:
+    def _tried(self, local: LocalState, key: i64, flight: PacketInFlight | None) -> Move:
         actor = local.process.clone()
         now_ns = overdue_ns(actor, local.now_ns) if key == EXPIRY else local.now_ns
         try:
             effects = self._told(actor, key, flight, now_ns)
         except RemoteError as refusal:
-            return Move(local, [], [], False, Verdict(REFUSED, local.me, detail=str(refusal)))
+            return Move(local, [], [], False, CheckVerdict(REFUSED, local.me, detail=str(refusal)))
         except BufferFull as no_room:
             if key < EXPIRY and actor.fingerprint() == local.fingerprint:
                 return Move(local, [], [], True, None, refused=True)
-            return Move(local, [], [], False, Verdict(CRASHED, local.me, detail=repr(no_room)))
+            return Move(local, [], [], False, CheckVerdict(CRASHED, local.me, detail=repr(no_room)))
         except Exception as error:  # whatever a protocol raises is a finding about it
             if key < EXPIRY and isinstance(error, LocalError):
                 raise  # unless it says that this program makes no sense to it
-            return Move(local, [], [], False, Verdict(CRASHED, local.me, detail=repr(error)))
+            return Move(local, [], [], False, CheckVerdict(CRASHED, local.me, detail=repr(error)))
         return self._outcome(local, actor, now_ns, effects)
 
     def _told(
-        self, actor: CausalProcess, key: i64, flight: Flight | None, now_ns: i64
+        self, actor: CausalProcess, key: i64, flight: PacketInFlight | None, now_ns: i64
     ) -> list[Effect]:
         if flight is not None:
             return actor.arrive(flight.source, flight.packet, now_ns)
@@ -189,11 +189,11 @@ class Moves:
         return actor.submit(list(send.targets), send.name.encode(), now_ns)
 
     def _outcome(
-        self, local: Local, actor: CausalProcess, now_ns: i64, effects: list[Effect]
+        self, local: LocalState, actor: CausalProcess, now_ns: i64, effects: list[Effect]
     ) -> Move:
-        transmissions: list[Flight] = []
+        transmissions: list[PacketInFlight] = []
         deliveries: list[int] = []
-        verdict: Verdict | None = None
+        verdict: CheckVerdict | None = None
         stopped = isinstance(actor, NodeProcess) and has_stopped(actor)
         for effect in effects:
             if isinstance(effect, Deliver):
@@ -201,7 +201,7 @@ class Moves:
                 if index >= 0:
                     deliveries.append(index)
                 elif verdict is None:
-                    verdict = Verdict(INVENTED, local.me, detail=repr(effect.message))
+                    verdict = CheckVerdict(INVENTED, local.me, detail=repr(effect.message))
             else:
                 transmissions.append(self._flight(local.me, effect.target, effect.packet))
         try:
@@ -211,14 +211,14 @@ class Moves:
             complaint = self._complaint(local, actor, fingerprint)
         except Exception as error:  # no better than a clone that is wrong
             complaint = f"cloning fails with {error!r}"
-            return Move(local, [], [], False, Verdict(UNFAITHFUL, local.me, detail=complaint))
+            return Move(local, [], [], False, CheckVerdict(UNFAITHFUL, local.me, detail=complaint))
         if complaint:
-            verdict = Verdict(UNFAITHFUL, local.me, detail=complaint)
+            verdict = CheckVerdict(UNFAITHFUL, local.me, detail=complaint)
         after = self._intern(local.me, twin, fingerprint, now_ns)
         idle = not effects and after.fingerprint == local.fingerprint
         return Move(after, transmissions, deliveries, idle, verdict, stopped=stopped)
 
-    def _complaint(self, local: Local, actor: CausalProcess, fingerprint: bytes) -> str:
+    def _complaint(self, local: LocalState, actor: CausalProcess, fingerprint: bytes) -> str:
         """What is wrong with the clones of this protocol, if anything."""
         if actor.fingerprint() != fingerprint:
             return "a clone has another fingerprint"
@@ -226,7 +226,7 @@ class Moves:
             return "a clone shares state with its original"
         return ""
 
-    def _flight(self, source: i64, target: i64, packet: Packet) -> Flight:
+    def _flight(self, source: i64, target: i64, packet: Packet) -> PacketInFlight:
         text = repr(packet)
         if text.startswith("<") and " at 0x" in text:
             kind = type(packet).__name__
@@ -236,12 +236,14 @@ class Moves:
         if known is None:
             pair = source * self._program.processes + target
             rank = pair if self._fifo else len(self._flights)
-            known = Flight(len(self._flights), rank, source, target, packet, text)
+            known = PacketInFlight(len(self._flights), rank, source, target, packet, text)
             self._flights[key] = known
         return known
 
-    def _intern(self, me: i64, process: CausalProcess, fingerprint: bytes, now_ns: i64) -> Local:
-        local = Local(len(self._locals), me, process, fingerprint, now_ns)
+    def _intern(
+        self, me: i64, process: CausalProcess, fingerprint: bytes, now_ns: i64
+    ) -> LocalState:
+        local = LocalState(len(self._locals), me, process, fingerprint, now_ns)
         key = f"{me} {local.wants_timer} ".encode() + fingerprint
         known = self._locals.setdefault(key, local)
         if known is not local and known.double is None:
@@ -249,7 +251,7 @@ class Moves:
             self._uncompared.append(known)
         return known
 
-    def _compare(self, local: Local) -> None:
+    def _compare(self, local: LocalState) -> None:
         """Let what happened to a local before it had a double happen to the double."""
         double = local.double
         assert double is not None, "only locals that have one are compared"
@@ -262,7 +264,7 @@ class Moves:
         """Two objects with equal fingerprints made these moves; they had better be the same."""
         if not same(one, other) and self.suspicion is None:
             detail = "two objects with equal fingerprints do different things"
-            self.suspicion = Verdict(UNFAITHFUL, one.local.me, detail=detail)
+            self.suspicion = CheckVerdict(UNFAITHFUL, one.local.me, detail=detail)
 
 
 def same(one: Move, other: Move) -> bool:

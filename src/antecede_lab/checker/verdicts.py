@@ -20,7 +20,7 @@ UNFAITHFUL: Final = "unfaithful"
 
 
 @final
-class Verdict(Value):
+class CheckVerdict(Value):
     """What went wrong: which kind of thing, at which process, with which message.
 
     `message` and `missing` are names of messages, or empty. For ORDER, `missing` should have been
@@ -42,7 +42,7 @@ class Verdict(Value):
         self.detail: Final = detail
 
 
-def in_words(verdict: Verdict) -> str:
+def in_words(verdict: CheckVerdict) -> str:
     """The verdict as a sentence, without its reasons."""
     who = f"process {verdict.process}"
     kind = verdict.kind

@@ -11,10 +11,10 @@ from antecede_lab.catalogue import find_protocol
 from antecede_lab.comparison import claims
 from antecede_lab.comparison import measurements as measured
 from antecede_lab.comparison.effort import Effort, reach_of
-from antecede_lab.comparison.latency import Lateness, lateness
+from antecede_lab.comparison.latency import ExtraLatency, lateness
 from antecede_lab.comparison.line_counts import can_count, count_steps
 from antecede_lab.comparison.long_runs import SERVICES, STREAM, conversation_waits, flow, group_run
-from antecede_lab.comparison.measurements import Quantity, Readings
+from antecede_lab.comparison.measurements import Measurements, Quantity
 from antecede_lab.comparison.space import (
     DATAGRAM_BYTES,
     HOLDINGS,
@@ -118,7 +118,7 @@ def entrants_of(names: list[str]) -> list[Entrant]:
 class Planner:
     """Draws up the tasks of an effort; what it leaves out it notes in `readings`."""
 
-    def __init__(self, effort: Effort, readings: Readings) -> None:
+    def __init__(self, effort: Effort, readings: Measurements) -> None:
         self._effort: Final = effort
         self._readings: Final = readings
 
@@ -250,9 +250,9 @@ class Campaign:
         self.seed: Final = seed
         self.seeds: Final = effort.seeds if seeds is None else seeds
         self.trials: Final = effort.trials if trials is None else trials
-        self.readings: Final = Readings()
+        self.readings: Final = Measurements()
 
-    def run(self, show: Show | None = None) -> Readings:
+    def run(self, show: Show | None = None) -> Measurements:
         """Do everything, and tell `show` before every task."""
         planner = Planner(self.effort, self.readings)
         tasks = planner.tasks(self.entrants, self.families)
@@ -396,6 +396,6 @@ class Campaign:
         self._note(task, measured.STARVED, [starved_for(task.entrant.info, int(task.at))])
 
 
-def longest_of(seen: list[Lateness]) -> float:
+def longest_of(seen: list[ExtraLatency]) -> float:
     """The longest of all."""
     return max([one.longest for one in seen])

@@ -17,13 +17,19 @@ from antecede_lab.comparison.campaign import FAMILY_OF, Campaign, Entrant
 from antecede_lab.comparison.claims import COLUMNS, FOOTNOTES, TABLE
 from antecede_lab.comparison.ks_experiment import KsRow
 from antecede_lab.comparison.latency import is_unsettled
-from antecede_lab.comparison.measurements import QUANTITIES, SHARE, Quantity, Reading, Readings
+from antecede_lab.comparison.measurements import (
+    QUANTITIES,
+    SHARE,
+    Measurement,
+    Measurements,
+    Quantity,
+)
 from antecede_lab.comparison.traffic import dense_situation
 from antecede_lab.comparison.verdicts import (
     CONFIRMED,
     QUALIFIED,
     REFUTED,
-    Verdict,
+    ClaimVerdict,
     observe,
     verdicts_on,
 )
@@ -64,17 +70,19 @@ class TextTable:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Judged:
+class JudgedClaim:
     """A verdict, and the command that shows it."""
 
-    verdict: Verdict
+    verdict: ClaimVerdict
     command: str
 
 
-def all_verdicts(campaign: Campaign) -> list[Judged]:
+def all_verdicts(campaign: Campaign) -> list[JudgedClaim]:
     """The verdicts on all entrants that the table speaks about."""
     return [
-        Judged(verdict=verdict, command=campaign.command(entrant, FAMILY_OF[verdict.claim.aspect]))
+        JudgedClaim(
+            verdict=verdict, command=campaign.command(entrant, FAMILY_OF[verdict.claim.aspect])
+        )
         for entrant in campaign.entrants
         for verdict in verdicts_on(entrant.name, campaign.readings)
     ]
@@ -92,7 +100,7 @@ def paper_tables(campaign: Campaign) -> list[TextTable]:
     return tables
 
 
-def paper_table(title: str, entrants: list[Entrant], readings: Readings) -> TextTable:
+def paper_table(title: str, entrants: list[Entrant], readings: Measurements) -> TextTable:
     """One row per aspect, one column per protocol: what is claimed, what was seen."""
     cells = {
         (entrant.name, verdict.claim.aspect): cell_text(verdict)
@@ -108,7 +116,7 @@ def paper_table(title: str, entrants: list[Entrant], readings: Readings) -> Text
     return TextTable(title=title, head=head, rows=tuple(measured_rows))
 
 
-def cell_text(verdict: Verdict) -> str:
+def cell_text(verdict: ClaimVerdict) -> str:
     """The claim, the mark, and the observation where that says something else."""
     text = f"{MARKS[verdict.outcome]} {verdict.claim.cell}"
     seen = verdict.observation.word
@@ -116,7 +124,7 @@ def cell_text(verdict: Verdict) -> str:
 
 
 def cell_of(
-    protocol: str, aspect: str, cells: dict[tuple[str, str], str], readings: Readings
+    protocol: str, aspect: str, cells: dict[tuple[str, str], str], readings: Measurements
 ) -> str:
     """A cell with a verdict, or one that only says what was seen."""
     cell = cells.get((protocol, aspect))
@@ -126,7 +134,7 @@ def cell_of(
     return NOT_MEASURED if observation is None else observation.word
 
 
-def verdict_table(judged: list[Judged]) -> TextTable:
+def verdict_table(judged: list[JudgedClaim]) -> TextTable:
     """Every claim, its verdict, the figures, and the command that shows them."""
     rows = [
         (*cells, f"{reason}. {figures}" if reason else figures, run)
@@ -162,13 +170,13 @@ def metadata_table(campaign: Campaign) -> TextTable | None:
     return TextTable(title=title, head=head, rows=tuple(rows))
 
 
-def series_tables(readings: Readings) -> list[TextTable]:
+def series_tables(readings: Measurements) -> list[TextTable]:
     """One table for every quantity: a row per protocol and situation."""
     tables = [series_table(quantity, readings) for quantity in QUANTITIES]
     return [table for table in tables if table is not None]
 
 
-def series_table(quantity: Quantity, readings: Readings) -> TextTable | None:
+def series_table(quantity: Quantity, readings: Measurements) -> TextTable | None:
     """All figures of a quantity; None if there are none."""
     figures: dict[tuple[str, str], dict[float, str]] = {}
     places: dict[float, bool] = {}
@@ -189,7 +197,7 @@ def series_table(quantity: Quantity, readings: Readings) -> TextTable | None:
     return TextTable(title=title, head=head, rows=tuple(rows))
 
 
-def figure_text(row: Reading, readings: Readings) -> str:
+def figure_text(row: Measurement, readings: Measurements) -> str:
     """A figure with its interval; a share of runs as a count, because runs either fail or not.
 
     A mean latency that still grew when the run ended is told as the rate at which it grew.
@@ -207,7 +215,7 @@ def figure_text(row: Reading, readings: Readings) -> str:
     return f"{number(figure.mean)} ± {number(figure.half_width)}"
 
 
-def omission_table(readings: Readings) -> TextTable | None:
+def omission_table(readings: Measurements) -> TextTable | None:
     """What was left out, and why; None if nothing was."""
     if not readings.omissions:
         return None
@@ -319,7 +327,9 @@ def csv_text(columns: dict[str, str], things: Sequence[object]) -> str:
 # Objects.
 
 
-def comparison_object(campaign: Campaign, judged: list[Judged], command: str) -> dict[str, object]:
+def comparison_object(
+    campaign: Campaign, judged: list[JudgedClaim], command: str
+) -> dict[str, object]:
     """Everything, for programs."""
     return {
         "run": command,
@@ -340,7 +350,7 @@ def comparison_object(campaign: Campaign, judged: list[Judged], command: str) ->
 # Markdown.
 
 
-def comparison_markdown(campaign: Campaign, judged: list[Judged], command: str) -> str:
+def comparison_markdown(campaign: Campaign, judged: list[JudgedClaim], command: str) -> str:
     """Everything, for people."""
     build = "compiled" if compiled() else "interpreted"
     lines = [

@@ -24,7 +24,7 @@ from antecede.core.values import Message, Packet
 from antecede_lab.catalogue import PROTOCOLS
 from antecede_lab.comparison import measurements as measured
 from antecede_lab.comparison.effort import Effort
-from antecede_lab.comparison.measurements import Readings
+from antecede_lab.comparison.measurements import Measurements
 from antecede_lab.comparison.traffic import (
     GREATEST_RTT_NS,
     MEAN_RTT_NS,
@@ -42,7 +42,7 @@ NOT_YET: Final = -1
 
 @final
 @mypyc_attr(acyclic=True)
-class Copy:
+class TimedCopy:
     """A message on its way to one target; `ahead` copies of its sender had not left before it."""
 
     __slots__ = ("ahead", "arrived_ns", "delivered_ns", "left_ns", "sender", "submitted_ns")
@@ -73,7 +73,7 @@ class CopyTimes(Observer):
     """Watches a run; `copies` has every copy by (sender, sequence, target)."""
 
     def __init__(self, processes: int) -> None:
-        self.copies: Final[dict[tuple[int, int, int], Copy]] = {}
+        self.copies: Final[dict[tuple[int, int, int], TimedCopy]] = {}
         self._targets: Final[dict[tuple[int, int], list[int]]] = {}
         self._unsent: Final = [0] * processes
 
@@ -81,7 +81,9 @@ class CopyTimes(Observer):
         sender, sequence = int(message.sender), int(message.sequence)
         self._targets[(sender, sequence)] = targets
         for target in targets:
-            self.copies[(sender, sequence, target)] = Copy(sender, now_ns, self._unsent[process])
+            self.copies[(sender, sequence, target)] = TimedCopy(
+                sender, now_ns, self._unsent[process]
+            )
         self._unsent[process] += len(targets)
 
     def transmitted(
@@ -99,7 +101,7 @@ class CopyTimes(Observer):
         for other in self._targets[(sender, sequence)]:
             self._leave(self.copies[(sender, sequence, other)], now_ns)
 
-    def _leave(self, copy: Copy, now_ns: i64) -> None:
+    def _leave(self, copy: TimedCopy, now_ns: i64) -> None:
         if copy.left_ns == NOT_YET:
             copy.left_ns = now_ns
             self._unsent[copy.sender] -= 1
@@ -116,12 +118,12 @@ class CopyTimes(Observer):
         copy = self.copies[(int(message.sender), int(message.sequence), int(process))]
         copy.delivered_ns = now_ns
 
-    def finished(self) -> list[Copy]:
+    def finished(self) -> list[TimedCopy]:
         """The copies that travelled and were delivered."""
         return [copy for copy in self.copies.values() if copy.arrived_ns != NOT_YET]
 
 
-def in_transit_max(copies: list[Copy]) -> int:
+def in_transit_max(copies: list[TimedCopy]) -> int:
     """The most copies of one sender that were between departure and arrival at once."""
     changes = [(int(copy.arrived_ns), -1, int(copy.sender)) for copy in copies]
     changes += [(int(copy.left_ns), 1, int(copy.sender)) for copy in copies]
@@ -134,7 +136,7 @@ def in_transit_max(copies: list[Copy]) -> int:
     return greatest
 
 
-def middle_rate(copies: list[Copy]) -> float:
+def middle_rate(copies: list[TimedCopy]) -> float:
     """Deliveries per second from the first to the third quarter of all deliveries."""
     times = sorted([int(copy.delivered_ns) for copy in copies])
     first, last = len(times) // 4, 3 * len(times) // 4
@@ -161,7 +163,7 @@ class Trend:
     """Copies delivered while the middle half was submitted, of those submitted."""
 
 
-def trend(copies: list[Copy], messages_each: float) -> Trend:
+def trend(copies: list[TimedCopy], messages_each: float) -> Trend:
     """The trend of a run; `copies` in the order of submission, of so many messages a process."""
     quarter = max(1, len(copies) // 4)
     second, third = copies[quarter : 2 * quarter], copies[2 * quarter : 3 * quarter]
@@ -178,18 +180,18 @@ def trend(copies: list[Copy], messages_each: float) -> Trend:
     )
 
 
-def mean_latency_ns(copies: list[Copy]) -> float:
+def mean_latency_ns(copies: list[TimedCopy]) -> float:
     """From submission to delivery, of at least one copy."""
     return sum([copy.latency_ns() for copy in copies]) / len(copies)
 
 
-def is_unsettled(protocol: str, load: float, readings: Readings) -> bool:
+def is_unsettled(protocol: str, load: float, readings: Measurements) -> bool:
     """Whether latency still grew at this load, on average over seeds."""
     steadiness = dict(readings.series(protocol, measured.STEADINESS, ""))
     return steadiness.get(load, 1.0) >= UNSETTLED_FROM
 
 
-def unsettled_text(protocol: str, readings: Readings) -> str:
+def unsettled_text(protocol: str, readings: Measurements) -> str:
     """At which loads nothing settles, with rates; empty if everything does."""
     growth = dict(readings.series(protocol, measured.GROWTH, ""))
     carried = dict(readings.series(protocol, measured.CARRIED, ""))
@@ -210,7 +212,7 @@ SPAN: Final = 60
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Lateness:
+class ExtraLatency:
     """What one run showed, compared with the yardstick; in RTTs as the names of readings say."""
 
     mean: float
@@ -249,7 +251,7 @@ def run_copies(
 
 def lateness(
     info: ProtocolInfo, load: float, effort: Effort, seed: int, patience_ns: int | None = None
-) -> Lateness:
+) -> ExtraLatency:
     """Run the protocol, with its usual patience or this one, and compare it with the yardstick."""
     ours = run_copies(info, info, load, effort, seed, patience_ns)
     theirs = run_copies(YARDSTICK, info, load, effort, seed)
@@ -261,7 +263,7 @@ def messages_of_each(load: float, effort: Effort) -> int:
     return max(effort.latency_messages_each, round(load * SPAN))
 
 
-def compared(ours: CopyTimes, theirs: CopyTimes, messages_each: int) -> Lateness:
+def compared(ours: CopyTimes, theirs: CopyTimes, messages_each: int) -> ExtraLatency:
     """The differences, over the copies that both delivered."""
     pairs = [
         (copy, theirs.copies[key])
@@ -272,7 +274,7 @@ def compared(ours: CopyTimes, theirs: CopyTimes, messages_each: int) -> Lateness
     late = [copy.latency_ns() - other.latency_ns() for copy, other in pairs]
     sender = [copy.sender_wait_ns() - other.sender_wait_ns() for copy, other in pairs]
     receiver = [copy.receiver_wait_ns() - other.receiver_wait_ns() for copy, other in pairs]
-    return Lateness(
+    return ExtraLatency(
         mean=middle_mean(late) / MEAN_RTT_NS,
         sender=middle_mean(sender) / MEAN_RTT_NS,
         receiver=middle_mean(receiver) / MEAN_RTT_NS,

@@ -59,7 +59,7 @@ WARM_BROADCASTS: Final = 4
 
 
 @final
-class Tally:
+class LineTally:
     """The steps of all processes of a run.
 
     Submissions and arrivals count from the time when `warm` messages have been submitted until
@@ -123,7 +123,7 @@ class Tally:
 class CountedProcess(CausalProcess):
     """A process whose steps are counted; packets reach it as bytes."""
 
-    def __init__(self, inner: CausalProcess, tally: Tally, codec: PacketCodec) -> None:
+    def __init__(self, inner: CausalProcess, tally: LineTally, codec: PacketCodec) -> None:
         self._inner: Final = inner
         self._tally: Final = tally
         self._codec: Final = codec
@@ -170,7 +170,7 @@ class CountedProcess(CausalProcess):
         return self._inner.fingerprint()
 
 
-def counting(info: ProtocolInfo, tally: Tally) -> ProtocolInfo:
+def counting(info: ProtocolInfo, tally: LineTally) -> ProtocolInfo:
     """The same protocol, its processes counted."""
     codec = codec_of(info)
 
@@ -188,7 +188,7 @@ def steps_per_copy(info: ProtocolInfo, processes: int, seed: int) -> tuple[float
     copies = processes - 1 if info.broadcast_only else 1
     warm = processes * (WARM_BROADCASTS if info.broadcast_only else 2 * processes)
     counted = max(processes, MESSAGES // copies)
-    tally = Tally(warm, counted)
+    tally = LineTally(warm, counted)
     workload = traffic(dense_situation(info), processes, warm + counted, CALM_INTERVAL_NS, seed)
     Simulation(counting(info, tally), workload, faults=fault_free(info), seed=seed).run()
     return tally.sender_steps(), tally.receiver_steps()

@@ -32,7 +32,7 @@ from antecede_lab.comparison.traffic import ONE_WAY_NS, fault_free
 from antecede_lab.simulator.engine import Simulation
 from antecede_lab.simulator.run import simulate, with_patience
 from antecede_lab.simulator.workloads.broadcast import Broadcast
-from antecede_lab.simulator.workloads.catalogue import Traffic, build_workload
+from antecede_lab.simulator.workloads.catalogue import TrafficSettings, build_workload
 from antecede_lab.simulator.workloads.service_dag import ServiceDag, layered_services
 from antecede_lab.simulator.workloads.workload import Agenda, Workload
 
@@ -117,7 +117,7 @@ class LongRun:
 
 def group_run(info: ProtocolInfo, messages: int, seed: int) -> LongRun:
     """Hold conversations of about so many messages; each process starts one per one-way delay."""
-    traffic = Traffic(
+    traffic = TrafficSettings(
         processes=GROUP_PROCESSES,
         messages=messages,
         interval_ns=ONE_WAY_NS,

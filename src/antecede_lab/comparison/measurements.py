@@ -258,7 +258,7 @@ QUANTITIES: Final = (
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class Measurement:
     """A figure: `at` is what the quantity is measured against, `seed` the first one used."""
 
     protocol: str
@@ -280,11 +280,11 @@ class Omission:
 
 
 @final
-class Readings:
+class Measurements:
     """All rows of a comparison, and what was left out of it."""
 
     def __init__(self) -> None:
-        self.rows: Final[list[Reading]] = []
+        self.rows: Final[list[Measurement]] = []
         self.omissions: Final[list[Omission]] = []
         self._places: Final[dict[tuple[str, str, str, float], int]] = {}
 
@@ -303,7 +303,7 @@ class Readings:
             raise LocalError(f"{quantity.name} of {protocol} in {situation} at {at} stands here")
         self._places[place] = len(self.rows)
         self.rows.append(
-            Reading(
+            Measurement(
                 protocol=protocol,
                 quantity=quantity,
                 situation=situation,
@@ -341,7 +341,7 @@ class Readings:
         """Whose figures are here, in the order of measurement."""
         return list(dict.fromkeys([row.protocol for row in self.rows]))
 
-    def _of(self, protocol: str, quantity: Quantity) -> list[Reading]:
+    def _of(self, protocol: str, quantity: Quantity) -> list[Measurement]:
         return [
             row
             for row in self.rows

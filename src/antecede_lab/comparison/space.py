@@ -64,7 +64,7 @@ class Footprint:
 
 
 @final
-class Weigher(Observer):
+class PacketWeigher(Observer):
     """Weighs the packets that carry messages, once `warm` of those have gone by."""
 
     def __init__(self, metadata_size: MetadataSize, warm: int, stride: int) -> None:
@@ -107,7 +107,7 @@ class Weigher(Observer):
 
 
 @final
-class Watched(Workload):
+class WatchedWorkload(Workload):
     """A workload that looks at the state of a process now and then, between all steps."""
 
     def __init__(self, inner: Workload, warm: int, stride: int) -> None:
@@ -188,8 +188,8 @@ def footprint(
     """Run once, and look at packets and processes."""
     messages = messages_of(effort, situation, processes)
     copies = messages * (processes - 1) if situation == BROADCASTS else messages
-    weigher = Weigher(MetadataSize(info), copies // 2, max(1, copies // 2 // WEIGHED))
-    workload = Watched(
+    weigher = PacketWeigher(MetadataSize(info), copies // 2, max(1, copies // 2 // WEIGHED))
+    workload = WatchedWorkload(
         traffic(situation, processes, messages, CALM_INTERVAL_NS, seed),
         messages // 2,
         max(1, messages // 2 // SAMPLED),
@@ -200,7 +200,7 @@ def footprint(
     return result_of(weigher, workload.samples)
 
 
-def result_of(weigher: Weigher, samples: list[int]) -> Footprint:
+def result_of(weigher: PacketWeigher, samples: list[int]) -> Footprint:
     """The figures of a run that has ended."""
     messages = int(weigher.messages)
     return Footprint(
@@ -236,7 +236,7 @@ STEP_NS: Final = 10_000
 
 
 @final
-class Planned(Workload):
+class ScriptedWorkload(Workload):
     """Messages to one target each, one after the other, as a list says: (sender, target)."""
 
     def __init__(self, sends: list[tuple[int, int]], pause_after: int) -> None:
@@ -275,7 +275,7 @@ def planned(holding: str, count: int) -> tuple[list[tuple[int, int]], int]:
 def state_holding(info: ProtocolInfo, holding: str, count: int) -> int:
     """Integers in the state of a process that holds so many of this sort."""
     sends, holder = planned(holding, count)
-    workload = Planned(sends, pause_after=2)
+    workload = ScriptedWorkload(sends, pause_after=2)
     faults = Faults(
         latency=Constant(DELAY_NS),
         fifo=info.network == "fifo",

@@ -19,7 +19,7 @@ from antecede_lab.comparison import measurements as measured
 from antecede_lab.comparison.claims import Claim, claims_about
 from antecede_lab.comparison.latency import unsettled_text
 from antecede_lab.comparison.long_runs import SERVICES, STREAM
-from antecede_lab.comparison.measurements import Quantity, Readings, exponent, name_of
+from antecede_lab.comparison.measurements import Measurements, Quantity, exponent, name_of
 from antecede_lab.comparison.space import ACKNOWLEDGED, HOLDINGS
 from antecede_lab.comparison.traffic import BROADCASTS, NEIGHBOURS, UNIFORM
 from antecede_lab.comparison.trials import LOSING, LOSSY, REORDERING, WITHOUT_TIMERS
@@ -61,10 +61,10 @@ class Observation:
     """For state: the power with which it grows with messages that are done with."""
 
 
-Observe: TypeAlias = Callable[[str, Readings], Observation | None]
+Observe: TypeAlias = Callable[[str, Measurements], Observation | None]
 
 
-def observe(aspect: str, protocol: str, readings: Readings) -> Observation | None:
+def observe(aspect: str, protocol: str, readings: Measurements) -> Observation | None:
     """What was seen of this aspect; None if it was not measured."""
     return OBSERVERS[aspect](protocol, readings)
 
@@ -72,7 +72,9 @@ def observe(aspect: str, protocol: str, readings: Readings) -> Observation | Non
 # The network.
 
 
-def see_trials(trouble: str, needed: str, protocol: str, readings: Readings) -> Observation | None:
+def see_trials(
+    trouble: str, needed: str, protocol: str, readings: Measurements
+) -> Observation | None:
     """`any` if all runs were clean in spite of the trouble, else what would have spared it."""
     clean, runs = readings.tally(protocol, measured.CLEAN, trouble)
     if runs == 0:
@@ -85,7 +87,7 @@ def see_trials(trouble: str, needed: str, protocol: str, readings: Readings) -> 
 # Space and computation.
 
 
-def see_process_space(protocol: str, readings: Readings) -> Observation | None:
+def see_process_space(protocol: str, readings: Measurements) -> Observation | None:
     """How the state of a process grows."""
     seen = see_growth(measured.STATE, None, protocol, readings)
     if seen is None:
@@ -107,7 +109,7 @@ def held_text(points: list[tuple[float, float]]) -> str:
 
 
 def see_growth(
-    quantity: Quantity, also: Quantity | None, protocol: str, readings: Readings
+    quantity: Quantity, also: Quantity | None, protocol: str, readings: Measurements
 ) -> Observation | None:
     """The power of n with which a quantity grows, few peers and all peers."""
     situations = readings.situations(protocol, quantity)
@@ -141,7 +143,7 @@ def span_text(points: list[tuple[float, float]], unit: str) -> str:
 # Latency.
 
 
-def see_optimal(protocol: str, readings: Readings) -> Observation | None:
+def see_optimal(protocol: str, readings: Measurements) -> Observation | None:
     """Whether every copy is delivered exactly when RST delivers it."""
     latest = figures(readings.series(protocol, measured.LATEST, ""))
     earliest = figures(readings.series(protocol, measured.EARLIEST, ""))
@@ -155,7 +157,7 @@ def see_optimal(protocol: str, readings: Readings) -> Observation | None:
     return Observation(word="yes" if exact else "no", detail=detail)
 
 
-def see_side(protocol: str, readings: Readings) -> Observation | None:
+def see_side(protocol: str, readings: Measurements) -> Observation | None:
     """Before leaving the sender, after reaching the receiver, or between the two."""
     total = sum(figures(readings.series(protocol, measured.LATE, "")))
     sender = sum(figures(readings.series(protocol, measured.LATE_SENDER, "")))
@@ -173,7 +175,7 @@ def see_side(protocol: str, readings: Readings) -> Observation | None:
     return Observation(word=word, detail=f"of all non-causal latency {detail}")
 
 
-def see_magnitude(protocol: str, readings: Readings) -> Observation | None:
+def see_magnitude(protocol: str, readings: Measurements) -> Observation | None:
     """`0`, `O(r)`, `O(b r)`, `unbounded`; `bounded` if it is long but does not grow."""
     loads = readings.series(protocol, measured.LATEST, "")
     if not loads:
@@ -240,7 +242,7 @@ def series_text(points: list[tuple[float, float]], unit: str) -> str:
 # Throughput.
 
 
-def see_scalable(protocol: str, readings: Readings) -> Observation | None:
+def see_scalable(protocol: str, readings: Measurements) -> Observation | None:
     """Whether throughput survives distance, in the stream and among the services."""
     shares: list[float] = []
     details: list[str] = []
@@ -261,7 +263,7 @@ def see_scalable(protocol: str, readings: Readings) -> Observation | None:
     return Observation(word=word, detail="; ".join(details))
 
 
-def see_in_transit(protocol: str, readings: Readings) -> Observation | None:
+def see_in_transit(protocol: str, readings: Measurements) -> Observation | None:
     """How many messages of a sender are on their way at once."""
     stream = readings.series(protocol, measured.FLYING, STREAM)
     services = readings.series(protocol, measured.FLYING, SERVICES)
@@ -286,7 +288,7 @@ def see_in_transit(protocol: str, readings: Readings) -> Observation | None:
 # Liveness and control.
 
 
-def see_liveness(protocol: str, readings: Readings) -> Observation | None:
+def see_liveness(protocol: str, readings: Measurements) -> Observation | None:
     """Whether everything is delivered in the end, and whether without timers."""
     lossy = readings.series(protocol, measured.FINISHED, LOSSY)
     timeless = readings.series(protocol, measured.FINISHED, WITHOUT_TIMERS)
@@ -308,7 +310,7 @@ def see_liveness(protocol: str, readings: Readings) -> Observation | None:
     return Observation(word=word, detail=detail)
 
 
-def see_control(protocol: str, readings: Readings) -> Observation | None:
+def see_control(protocol: str, readings: Measurements) -> Observation | None:
     """Which packets it sends besides those that carry messages."""
     if not readings.situations(protocol, measured.INTEGERS):
         return None
@@ -379,7 +381,7 @@ QUALIFYING: Final[dict[tuple[str, str, str], str]] = {
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class ClaimVerdict:
     """What became of a claim; `reason` says why it is not simply confirmed."""
 
     claim: Claim
@@ -388,7 +390,7 @@ class Verdict:
     reason: str
 
 
-def verdicts_on(protocol: str, readings: Readings) -> list[Verdict]:
+def verdicts_on(protocol: str, readings: Measurements) -> list[ClaimVerdict]:
     """A verdict on every claim about this protocol that was measured."""
     return [
         judge(claim, observation)
@@ -397,7 +399,7 @@ def verdicts_on(protocol: str, readings: Readings) -> list[Verdict]:
     ]
 
 
-def judge(claim: Claim, observation: Observation) -> Verdict:
+def judge(claim: Claim, observation: Observation) -> ClaimVerdict:
     """Compare one claim with what was seen."""
     if claim.aspect in GROWTH_ASPECTS:
         outcome, reason = judge_growth(claim, observation)
@@ -412,7 +414,7 @@ def judge(claim: Claim, observation: Observation) -> Verdict:
         outcome, reason = judge_control(claim.says, observation.word)
     else:
         outcome, reason = REFUTED, f"seen here: {observation.word}"
-    return Verdict(claim=claim, observation=observation, outcome=outcome, reason=reason)
+    return ClaimVerdict(claim=claim, observation=observation, outcome=outcome, reason=reason)
 
 
 def judge_growth(claim: Claim, observation: Observation) -> tuple[str, str]:

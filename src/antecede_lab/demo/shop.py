@@ -32,7 +32,7 @@ CREATED: Final = "order created"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class OrderStep:
     """What a service does when it is told something: tell others."""
 
     service: str
@@ -41,23 +41,23 @@ class Step:
     to: tuple[str, ...]
 
 
-FIRST: Final = Step(GATEWAY, "", CREATED, ("orders", "stock", "ledger"))
+FIRST: Final = OrderStep(GATEWAY, "", CREATED, ("orders", "stock", "ledger"))
 """What the gateway does of its own accord, for every order that comes in."""
 
 STEPS: Final = (
-    Step("orders", CREATED, "please charge", ("payments",)),
-    Step("orders", CREATED, "please reserve", ("stock",)),
-    Step("orders", CREATED, "order confirmed", ("search", "ledger")),
-    Step("payments", "please charge", "paid", ("orders", "shipping", "ledger")),
-    Step("stock", "please reserve", "reserved", ("shipping", "search")),
-    Step("shipping", "paid", "shipped", ("mail", "search", "ledger")),
-    Step("mail", "shipped", "customer told", (GATEWAY, "ledger")),
+    OrderStep("orders", CREATED, "please charge", ("payments",)),
+    OrderStep("orders", CREATED, "please reserve", ("stock",)),
+    OrderStep("orders", CREATED, "order confirmed", ("search", "ledger")),
+    OrderStep("payments", "please charge", "paid", ("orders", "shipping", "ledger")),
+    OrderStep("stock", "please reserve", "reserved", ("shipping", "search")),
+    OrderStep("shipping", "paid", "shipped", ("mail", "search", "ledger")),
+    OrderStep("mail", "shipped", "customer told", (GATEWAY, "ledger")),
 )
 
 SERVICES: Final = (GATEWAY, "orders", "payments", "stock", "shipping", "mail", "search", "ledger")
 
 
-def reactions(service: str, told: str) -> list[Step]:
+def reactions(service: str, told: str) -> list[OrderStep]:
     """What `service` does when it is told `told`."""
     return [step for step in STEPS if (step.service, step.told) == (service, told)]
 
@@ -78,7 +78,7 @@ PADDING = "." * 64
 """Makes a message as long as a short record."""
 
 
-class Service:
+class ShopService:
     """One service and its node."""
 
     def __init__(self, node: Node) -> None:
@@ -122,7 +122,7 @@ class Service:
             await self._say(FIRST, order)
             await asyncio.sleep(pause)
 
-    async def _say(self, step: Step, order: int) -> None:
+    async def _say(self, step: OrderStep, order: int) -> None:
         self.copies += len(step.to)
         record = {"order": order, "says": step.says, "note": PADDING}
         await self.node.send(step.to, json.dumps(record).encode())
@@ -131,7 +131,7 @@ class Service:
 async def run(plan: dict[str, Any]) -> None:
     """Serve until the node is closed or the input ends."""
     node = await open_node(plan["name"], settings=plan["settings"])
-    service = Service(node)
+    service = ShopService(node)
     node.on_message(service.take)
     lines = InputLines(sys.stdin.buffer)
     say({"address": str(node.address), "places_orders": node.name == GATEWAY})
@@ -171,7 +171,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class ShopOutcome:
     """What one performance came to."""
 
     order: str
@@ -194,7 +194,7 @@ def perform(
     per_second: float,
     settings: Mapping[str, object] | None = None,
     progress: Progress | None = None,
-) -> Outcome:
+) -> ShopOutcome:
     """Run the shop with one ordering; its event log goes to `folder`, as the run called `order`.
 
     `settings` are those of the nodes, on top of what the shop needs.
@@ -254,9 +254,11 @@ def close(children: list[Child]) -> None:
             raise AntecedeError(f"{child.name}: {answer['error']}")
 
 
-def outcome(order: str, states: list[Line], seconds: float, counters: list[Counters]) -> Outcome:
+def outcome(
+    order: str, states: list[Line], seconds: float, counters: list[Counters]
+) -> ShopOutcome:
     """Add up what the processes say."""
-    return Outcome(
+    return ShopOutcome(
         order=order,
         messages=sum(state["messages"] for state in states),
         copies=sum(state["copies"] for state in states),

@@ -43,7 +43,7 @@ from antecede.core.errors import LocalError, near_miss
 from antecede_audit.spans.formats.catalogue import FORMATS as READ
 from antecede_lab.catalogue import find_protocol
 from antecede_lab.grow.target_size import METHODS
-from antecede_lab.sweep.grid import Grid, Section, Table, parse_grid, read_toml
+from antecede_lab.sweep.grid import ConfigSection, Grid, Table, parse_grid, read_toml
 
 DATA_VARIABLE: Final = "ANTECEDE_DATA"
 """Names the folder that traces are looked for in, if nothing else does."""
@@ -69,7 +69,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cut:
+class TraceCut:
     """A stretch of a trace."""
 
     name: str
@@ -79,7 +79,7 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grown:
+class GrownTrace:
     """A trace, or a stretch of one, to grow."""
 
     name: str
@@ -102,8 +102,8 @@ class Evaluation:
 
     title: str
     traces: Mapping[str, Trace]
-    cuts: Mapping[str, Cut]
-    grown: Mapping[str, Grown]
+    cuts: Mapping[str, TraceCut]
+    grown: Mapping[str, GrownTrace]
     audited: tuple[str, ...]
     """Protocols of which one run in each setting is recorded, judged and measured from its log."""
     audited_messages: int
@@ -121,11 +121,11 @@ class Evaluation:
             name: with_replay(scenario, workloads, self.grown)
             for name, scenario in tables_in(table["scenario"]).items()
         }
-        return parse_grid(Section(self.where, table), self.folder)
+        return parse_grid(ConfigSection(self.where, table), self.folder)
 
 
 def with_replay(
-    scenario: Table, workloads: Mapping[str, Path], grown: Mapping[str, Grown]
+    scenario: Table, workloads: Mapping[str, Path], grown: Mapping[str, GrownTrace]
 ) -> Table:
     """A scenario whose workloads are named by their folders: one, or as often as it was grown."""
     rest = {key: value for key, value in scenario.items() if key != "of"}
@@ -144,7 +144,7 @@ def read_evaluation(
     With `only`, those of its scenarios, and of the traces what they need, without profiles.
     """
     raw = read_toml(path)
-    section = Section(raw.where, quickened(raw.as_table(), quick))
+    section = ConfigSection(raw.where, quickened(raw.as_table(), quick))
     title = section.text("title", path.stem)
     root = data_folder(data)
     traces = section.parsed("trace", lambda name, below: parse_trace(name, below, root))
@@ -215,7 +215,7 @@ def data_folder(given: Path | None) -> Path | None:
     return Path(named) if named else None
 
 
-def located(section: Section, text: str, root: Path | None) -> str:
+def located(section: ConfigSection, text: str, root: Path | None) -> str:
     """A path of the data folder as it really is; `LocalError` if it is not there."""
     if Path(text).is_absolute() or "://" in text:
         return text
@@ -230,7 +230,7 @@ def located(section: Section, text: str, root: Path | None) -> str:
     return str(path.resolve())
 
 
-def parse_trace(name: str, section: Section, root: Path | None) -> Trace:
+def parse_trace(name: str, section: ConfigSection, root: Path | None) -> Trace:
     """One trace."""
     format_name = section.text("format", "auto")
     if format_name not in FORMATS:
@@ -243,9 +243,9 @@ def parse_trace(name: str, section: Section, root: Path | None) -> Trace:
     )
 
 
-def parse_cut(name: str, section: Section, traces: Mapping[str, Trace]) -> Cut:
+def parse_cut(name: str, section: ConfigSection, traces: Mapping[str, Trace]) -> TraceCut:
     """A stretch of a trace."""
-    return Cut(
+    return TraceCut(
         name=name,
         trace=origin_of(name, section, list(traces)),
         start_ns=section.duration("start", 0),
@@ -253,7 +253,7 @@ def parse_cut(name: str, section: Section, traces: Mapping[str, Trace]) -> Cut:
     )
 
 
-def origin_of(name: str, section: Section, known: Sequence[str]) -> str:
+def origin_of(name: str, section: ConfigSection, known: Sequence[str]) -> str:
     """What something is made from; `LocalError` if there is no such thing, or the name is taken."""
     origin = section.text("trace")
     if origin not in known:
@@ -264,15 +264,15 @@ def origin_of(name: str, section: Section, known: Sequence[str]) -> str:
 
 
 def parse_grown(
-    name: str, section: Section, known: Sequence[str], root: Path | None
-) -> list[Grown]:
+    name: str, section: ConfigSection, known: Sequence[str], root: Path | None
+) -> list[GrownTrace]:
     """One workload to grow, as often as the section says, with a seed each."""
     trace = origin_of(name, section, known)
     graph = section.optional_text("graph")
     method = section.text("method", "replicas" if graph is None else "graph")
     if method not in METHODS:
         raise section.error("method", f"is {method!r}; there are {', '.join(METHODS)}")
-    grown = Grown(
+    grown = GrownTrace(
         name=name,
         trace=trace,
         processes=section.count("processes"),
@@ -307,7 +307,7 @@ def check_scenarios(evaluation: Evaluation) -> None:
         own = (*REPLAY_KEYS, "of")
         stand_ins[name] = {key: value for key, value in scenario.items() if key not in own}
     table = {**evaluation.grid, "scenario": stand_ins}
-    parse_grid(Section(evaluation.where, table), evaluation.folder)
+    parse_grid(ConfigSection(evaluation.where, table), evaluation.folder)
 
 
 def tables_in(value: object) -> dict[str, Table]:

@@ -41,10 +41,10 @@ from antecede_lab.evaluate.answer import (
     markdown,
     packet_rows,
 )
-from antecede_lab.evaluate.config import Cut, Evaluation, Grown, Trace
+from antecede_lab.evaluate.config import Evaluation, GrownTrace, Trace, TraceCut
 from antecede_lab.evaluate.outputs import CSV, PARQUET, write_object, write_rows
 from antecede_lab.grow.grow import grow
-from antecede_lab.grow.target_size import Wanted
+from antecede_lab.grow.target_size import GrowthRequest
 from antecede_lab.sweep.grid import Grid
 from antecede_lab.sweep.run_plan import sending_times, within
 from antecede_lab.sweep.run_store import RunStore
@@ -71,7 +71,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class AuditedRun:
     """What an audit found in one run."""
 
     run_id: str
@@ -87,7 +87,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class EvaluationOutcome:
     """What an evaluation found, and where it is."""
 
     folder: Path
@@ -95,7 +95,7 @@ class Outcome:
     by_status: dict[str, int]
     retried: int
     """Runs that an earlier call had lost."""
-    judged: list[Judged]
+    judged: list[AuditedRun]
     difference: float
     """The most by which a figure of a log differed from the simulator's own, as a share."""
     seconds: dict[str, float]
@@ -128,7 +128,7 @@ def evaluate(
     command: str = "",
     tell: Tell = lambda _: None,
     report: Report | None = None,
-) -> Outcome:
+) -> EvaluationOutcome:
     """Do whatever is not done yet, and leave tables, plots and the answer in `out`."""
     adopt(out)
     claim(out, WRITTEN)
@@ -157,7 +157,7 @@ def evaluate(
         plots = drawn(out / "plots", found, groups)
         text = markdown(evaluation.title, found, notes_of(swept.by_status, command))
         write_whole(out / "EVALUATION.md", text.encode())
-    outcome = Outcome(
+    outcome = EvaluationOutcome(
         folder=out,
         answers=found,
         by_status=swept.by_status,
@@ -246,7 +246,7 @@ def write_tables(
     groups: Sequence[Group],
     found: Sequence[Answer],
     measured: Sequence[Mapping[str, Any]],
-    judged: Sequence[Judged],
+    judged: Sequence[AuditedRun],
 ) -> None:
     """Everything that a report may want to read."""
     write_rows(folder, "answers", answer_rows(found))
@@ -332,7 +332,9 @@ def notes_of(by_status: Mapping[str, int], command: str) -> list[str]:
     ]
 
 
-def outcome_object(evaluation: Evaluation, outcome: Outcome, command: str) -> dict[str, Any]:
+def outcome_object(
+    evaluation: Evaluation, outcome: EvaluationOutcome, command: str
+) -> dict[str, Any]:
     """The evaluation in short, for programs."""
     return {
         "title": evaluation.title,
@@ -352,14 +354,14 @@ def outcome_object(evaluation: Evaluation, outcome: Outcome, command: str) -> di
 # Auditing.
 
 
-def judge_logs(session: SparkSession, logs: Sequence[str], out: Path) -> list[Judged]:
+def judge_logs(session: SparkSession, logs: Sequence[str], out: Path) -> list[AuditedRun]:
     """Audit all runs of these datasets; the tables of the audit go into `out`."""
     out.mkdir(parents=True, exist_ok=True)
     # By process: that is the order which the protocols under comparison promise.
     audit(session, logs, str(out), order="process")
     found = {name: count_rows(out / name) for name in TABLES}
     return [
-        Judged(
+        AuditedRun(
             run_id=run_id,
             fifo=found["violations"].rows[run_id, "fifo"],
             transitive=found["violations"].rows[run_id, "transitive"],
@@ -456,7 +458,7 @@ def fingerprints(paths: Sequence[str]) -> list[list[object]]:
     return found
 
 
-def cut_workload(cut: Cut, trace: Path, folder: Path) -> bool:
+def cut_workload(cut: TraceCut, trace: Path, folder: Path) -> bool:
     """Take a stretch out of a trace that was ingested into the folder `trace`."""
 
     def make() -> None:
@@ -471,7 +473,9 @@ def cut_workload(cut: Cut, trace: Path, folder: Path) -> bool:
     return kept(folder, {**asdict(cut), "from": read_object(trace / MADE_FROM)}, make)
 
 
-def cut_summary(cut: Cut, rows: Sequence[WorkloadRow], whole: Mapping[str, Any]) -> dict[str, Any]:
+def cut_summary(
+    cut: TraceCut, rows: Sequence[WorkloadRow], whole: Mapping[str, Any]
+) -> dict[str, Any]:
     """How much there is in a stretch."""
     times = sending_times(rows).values()
     return {
@@ -487,11 +491,13 @@ def cut_summary(cut: Cut, rows: Sequence[WorkloadRow], whole: Mapping[str, Any])
     }
 
 
-def grow_workload(session: SparkSession, grown: Grown, trace: Path, folder: Path) -> bool:
+def grow_workload(session: SparkSession, grown: GrownTrace, trace: Path, folder: Path) -> bool:
     """Grow a trace that was ingested into the folder `trace`, unless that was done."""
 
     def make() -> None:
-        wanted = Wanted(**{one.name: getattr(grown, one.name) for one in fields(Wanted)})
+        wanted = GrowthRequest(
+            **{one.name: getattr(grown, one.name) for one in fields(GrowthRequest)}
+        )
         graph = None if grown.graph is None else Path(grown.graph)
         grow(session, str(trace), str(folder), wanted, graph=graph, name=grown.name)
 

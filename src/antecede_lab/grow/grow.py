@@ -13,13 +13,13 @@ from pyspark.sql.types import IntegerType, LongType
 
 from antecede.core.errors import LocalError
 from antecede_audit.eventlog.workload import WORKLOAD_COLUMNS
-from antecede_audit.jobs.outputs import REPLACED, Outputs
+from antecede_audit.jobs.outputs import REPLACED, OutputTables
 from antecede_audit.measure.sampling import ENTRIES_MAX, RunSize, Sampled, run_sizes, sampled
 from antecede_audit.measure.structure import causal_structure
 from antecede_audit.spark.job_names import named_jobs
 from antecede_audit.spark.persisting import persisted
 from antecede_audit.spark.profile import no_messages, read_names, read_workload
-from antecede_audit.spark.storage import Places
+from antecede_audit.spark.storage import Storage
 from antecede_lab.grow.layers import grown, layered, replica_names
 from antecede_lab.grow.requests import (
     PARTS_WANTED,
@@ -38,10 +38,17 @@ from antecede_lab.grow.requests import (
     replicas_of,
     sampled_parts,
 )
-from antecede_lab.grow.target_size import GRAPH, OVERLAY, Plan, Recorded, Wanted, planned
+from antecede_lab.grow.target_size import (
+    GRAPH,
+    OVERLAY,
+    GrowthPlan,
+    GrowthRequest,
+    Recorded,
+    planned,
+)
 
 
-def layer_origins(plan: Plan) -> dict[str, object]:
+def layer_origins(plan: GrowthPlan) -> dict[str, object]:
     """The same for replicas and overlays."""
     real = [
         "every conversation: who sends to whom, what causes what, think times, sizes",
@@ -74,7 +81,7 @@ def layer_origins(plan: Plan) -> dict[str, object]:
     return {"layers": plan.layers, "real": real, "grown": grown}
 
 
-def sample_text(plan: Plan) -> str:
+def sample_text(plan: GrowthPlan) -> str:
     """How much of a recording is grown that no task could take as a whole."""
     return (
         f"whole conversations, chosen by a hash: {plan.recorded.messages} of "
@@ -83,7 +90,7 @@ def sample_text(plan: Plan) -> str:
 
 
 def graph_origins(
-    graph: ServiceGraph, patterns: int, requests: int, plan: Plan
+    graph: ServiceGraph, patterns: int, requests: int, plan: GrowthPlan
 ) -> dict[str, object]:
     """The same for a service graph."""
     sample = [] if plan.recorded.sampled_from is None else [sample_text(plan)]
@@ -126,7 +133,7 @@ def grow(
     session: SparkSession,
     source: str,
     out: str,
-    wanted: Wanted,
+    wanted: GrowthRequest,
     *,
     run_id: str | None = None,
     graph: Path | None = None,
@@ -143,7 +150,7 @@ def grow(
     services = graph_for(wanted, graph)
     if Path(out).absolute() == Path(source).absolute():
         raise LocalError(f"{out} holds the recording: the grown workload needs a folder of its own")
-    Places(session).check_replaceable(out, REPLACED)
+    Storage(session).check_replaceable(out, REPLACED)
     with ExitStack() as stack:
         describe = stack.enter_context(named_jobs(session, "grow"))
         describe("finding what caused what")
@@ -164,7 +171,7 @@ def grow(
         return written(growth, plan, called, out, stack, asdict(wanted) | {"grown_from": words})
 
 
-def graph_for(wanted: Wanted, graph: Path | None) -> ServiceGraph | None:
+def graph_for(wanted: GrowthRequest, graph: Path | None) -> ServiceGraph | None:
     """The service graph, if the method needs one."""
     if (wanted.method == GRAPH) != (graph is not None):
         raise LocalError("the method graph needs a graph, and no other method takes one")
@@ -208,7 +215,7 @@ def recorded(structure: DataFrame, names: DataFrame, sample: Sampled, size: RunS
     )
 
 
-def from_layers(structure: DataFrame, names: DataFrame, plan: Plan) -> Growth:
+def from_layers(structure: DataFrame, names: DataFrame, plan: GrowthPlan) -> Growth:
     """Grow by replicas or overlays."""
     return Growth(
         workload=grown(layered(structure, plan), plan),
@@ -218,7 +225,7 @@ def from_layers(structure: DataFrame, names: DataFrame, plan: Plan) -> Growth:
 
 
 def from_graph(
-    session: SparkSession, structure: DataFrame, graph: ServiceGraph, plan: Plan
+    session: SparkSession, structure: DataFrame, graph: ServiceGraph, plan: GrowthPlan
 ) -> Growth:
     """Grow by the rates of a service graph."""
     patterns = sampled_patterns(structure, plan)
@@ -247,7 +254,7 @@ def from_graph(
     )
 
 
-def sampled_patterns(structure: DataFrame, plan: Plan) -> list[Pattern]:
+def sampled_patterns(structure: DataFrame, plan: GrowthPlan) -> list[Pattern]:
     """Patterns of the recording, in an order that does not depend on partitions."""
     total = structure.agg(F.sum(1 + F.size("targets")).alias("parts")).collect()[0].parts
     sampled = sampled_parts(structure, plan.wanted.seed, PARTS_WANTED / total)
@@ -269,7 +276,12 @@ def service_names(
 
 
 def written(
-    growth: Growth, plan: Plan, run_id: str, out: str, stack: ExitStack, words: dict[str, object]
+    growth: Growth,
+    plan: GrowthPlan,
+    run_id: str,
+    out: str,
+    stack: ExitStack,
+    words: dict[str, object],
 ) -> dict[str, object]:
     """Write the tables, and the summary with what there is and with `words`."""
     workload = persisted(growth.workload, stack)
@@ -278,8 +290,8 @@ def written(
         raise LocalError("not a single message came of it: ask for more messages")
     summary = {"run_id": run_id, **words, **counts, "rejects": 0, **growth.origins}
     session = workload.sparkSession
-    with Places(session).replacing(out, REPLACED) as stage:
-        outputs = Outputs(session, stage, run_id)
+    with Storage(session).replacing(out, REPLACED) as stage:
+        outputs = OutputTables(session, stage, run_id)
         # Replays break ties by the order of rows: it must not depend on how they were partitioned.
         outputs.write_run(
             "workload", workload.select(*COLUMNS).orderBy("message_id"), workload.count()
@@ -290,7 +302,7 @@ def written(
     return summary
 
 
-def counted(workload: DataFrame, plan: Plan) -> dict[str, object]:
+def counted(workload: DataFrame, plan: GrowthPlan) -> dict[str, object]:
     """How much there is, and when it happens over a network that takes no time."""
     everybody = F.explode(F.concat(F.array("sender"), F.col("targets")))
     active = workload.select(everybody.alias("process")).agg(

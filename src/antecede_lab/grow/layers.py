@@ -10,7 +10,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
-from antecede_lab.grow.target_size import OVERLAY, Plan
+from antecede_lab.grow.target_size import OVERLAY, GrowthPlan
 
 LAYER: Final = 1
 ERRAND: Final = 2
@@ -38,7 +38,7 @@ def hashed(seed: int, purpose: int, *names: Column) -> Column:
     )
 
 
-def layered(structure: DataFrame, plan: Plan) -> DataFrame:
+def layered(structure: DataFrame, plan: GrowthPlan) -> DataFrame:
     """The recording as often as the plan says; the last time perhaps only its beginning.
 
     Ranks follow the clock and put causes before effects, so a beginning is complete in itself.
@@ -51,7 +51,7 @@ def layered(structure: DataFrame, plan: Plan) -> DataFrame:
     return layers.where(whole | (F.col("rank") < plan.last_layer))
 
 
-def grown(layers: DataFrame, plan: Plan) -> DataFrame:
+def grown(layers: DataFrame, plan: GrowthPlan) -> DataFrame:
     """The grown workload.
 
     In:  what `layered` gives.
@@ -86,7 +86,7 @@ def name_of(rank: Column, size: int) -> Column:
     return F.col("layer").cast("long") * F.lit(size) + rank
 
 
-def place(process: Column, errand: Column, plan: Plan) -> Column:
+def place(process: Column, errand: Column, plan: GrowthPlan) -> Column:
     """The replica of a process at which an errand runs, as a process of the grown workload.
 
     Replica r of process p is process r * n + p, where n is the number of recorded processes. From
@@ -100,7 +100,7 @@ def place(process: Column, errand: Column, plan: Plan) -> Column:
     return (replica * plan.recorded.processes + process).cast("int")
 
 
-def beginning(plan: Plan) -> Column:
+def beginning(plan: GrowthPlan) -> Column:
     """When a message's conversation begins: layers are shifted, and all folded into a period."""
     period_ns = F.lit(plan.period_ns).cast("long")
     random = below(F.lit(plan.shift_ns), plan.wanted.seed, LAYER, F.col("layer"))
@@ -108,14 +108,14 @@ def beginning(plan: Plan) -> Column:
     return F.pmod(F.col("begun_ns") - plan.recorded.first_ns + shift, period_ns)
 
 
-def faster(duration_ns: Column, plan: Plan) -> Column:
+def faster(duration_ns: Column, plan: GrowthPlan) -> Column:
     """A duration as short as the plan's speed makes it."""
     if plan.wanted.speed == 1.0:
         return duration_ns.cast("long")
     return F.floor(duration_ns / F.lit(plan.wanted.speed)).cast("long")
 
 
-def replica_names(names: DataFrame, plan: Plan) -> DataFrame:
+def replica_names(names: DataFrame, plan: GrowthPlan) -> DataFrame:
     """What the processes of the grown workload are called.
 
     In:  process, name; a process may be missing.

@@ -171,7 +171,7 @@ OPENING: Final = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class RequestStep:
     """A message that is sent on an errand."""
 
     waits_for: tuple[int, ...]
@@ -194,7 +194,7 @@ class Pattern:
     pattern, which has one opening; its effects are counted to the opening that came last.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[RequestStep, ...]
 
     @property
     def calls(self) -> int:
@@ -290,12 +290,14 @@ def owner_of(row: Row, heard: dict[int, Row], owners: dict[int, int]) -> int:
     return max(openings, default=-1 - row.rank)
 
 
-def steps_of(rows: list[Row], opening: Row | None, heard: dict[int, Row]) -> tuple[Step, ...]:
+def steps_of(
+    rows: list[Row], opening: Row | None, heard: dict[int, Row]
+) -> tuple[RequestStep, ...]:
     """The messages sent after one opening, as steps."""
     number = {row.rank: place for place, row in enumerate(rows, start=1)}
     answered = {row.answers for row in heard.values()}
     return tuple(
-        Step(
+        RequestStep(
             waits_for=tuple(
                 sorted({number.get(heard[cause].answers, OPENING) for cause in row.causes})
             )
@@ -335,7 +337,7 @@ GROWN: Final = StructType(
 )
 """A workload, and when each message leaves over a network that takes no time."""
 
-AT_ONCE: Final = Step(
+AT_ONCE: Final = RequestStep(
     waits_for=(OPENING,), delay_ns=0, payload_bytes=0, width=1, reply=True, answered=False
 )
 """How a request is answered for which no recorded pattern fits."""
@@ -358,7 +360,7 @@ class RequestModel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Visit:
+class ServiceVisit:
     """A request at one service."""
 
     service: int
@@ -394,10 +396,10 @@ class Requests:
         self._first_id = number * IDS
         start_ns = (self._chance.word() * self._model.period_ns) >> WORD_BITS
         service = bisect_right(self._entries, self._chance.unit() * self._entries[-1])
-        self._handle(Visit(service=service, process=self._place(service), start_ns=start_ns))
+        self._handle(ServiceVisit(service=service, process=self._place(service), start_ns=start_ns))
         return self._rows
 
-    def _handle(self, visit: Visit) -> list[int]:
+    def _handle(self, visit: ServiceVisit) -> list[int]:
         """Do what a pattern says; the messages that answer the opening are returned."""
         answers: list[list[int]] = [[]]
         replies: list[int] = []
@@ -415,14 +417,14 @@ class Requests:
             replies.append(self._send(visit, AT_ONCE, [visit.opener], causes))
         return replies
 
-    def _pattern(self, visit: Visit) -> Pattern:
+    def _pattern(self, visit: ServiceVisit) -> Pattern:
         calls = self._model.rates.calls[visit.service]
         lucky = self._chance.unit() * self._means[visit.wanted] < calls
         calling = lucky or visit.opening is None
         pool = self._pools[visit.wanted, calling and visit.depth < DEPTH_MAX]
         return pool[self._chance.below(len(pool))]
 
-    def _call(self, visit: Visit, step: Step, causes: list[int]) -> list[int]:
+    def _call(self, visit: ServiceVisit, step: RequestStep, causes: list[int]) -> list[int]:
         """Call as many services as the step is wide; what they answer is returned."""
         weights = self._weights[visit.service]
         if not weights or len(self._rows) >= MESSAGES_MAX:
@@ -437,7 +439,7 @@ class Requests:
         answers: list[int] = []
         for process, service in called.items():
             answers += self._handle(
-                Visit(
+                ServiceVisit(
                     service=service,
                     process=process,
                     start_ns=visit.start_ns,
@@ -449,7 +451,9 @@ class Requests:
             )
         return answers
 
-    def _send(self, visit: Visit, step: Step, targets: list[int], causes: list[int]) -> int:
+    def _send(
+        self, visit: ServiceVisit, step: RequestStep, targets: list[int], causes: list[int]
+    ) -> int:
         speed = self._model.speed
         delay_ns = int((step.delay_ns if causes else visit.start_ns + step.delay_ns) / speed)
         ready_ns = delay_ns
@@ -466,7 +470,7 @@ class Requests:
         return int(self._model.firsts[service] + replica)
 
 
-def causes_of(step: Step, visit: Visit, answers: Sequence[list[int]]) -> list[int]:
+def causes_of(step: RequestStep, visit: ServiceVisit, answers: Sequence[list[int]]) -> list[int]:
     """What a step waits for, as messages; if those answers do not exist, for the opening."""
     causes = {answer for number in step.waits_for for answer in answers[number]}
     if visit.opening is not None and (OPENING in step.waits_for or not causes):

@@ -54,7 +54,7 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class GrowthRequest:
     """What somebody asks for."""
 
     processes: int
@@ -69,11 +69,11 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class GrowthPlan:
     """How to get there."""
 
     recorded: Recorded
-    wanted: Wanted
+    wanted: GrowthRequest
     layers: int
     """How often the recording is laid over itself."""
     messages: int
@@ -103,7 +103,7 @@ class Plan:
         return self.messages - (self.layers - 1) * self.recorded.messages
 
 
-def planned(recorded: Recorded, wanted: Wanted) -> Plan:
+def planned(recorded: Recorded, wanted: GrowthRequest) -> GrowthPlan:
     """The plan; `LocalError` says what is impossible."""
     check(recorded, wanted)
     sets = ceil(wanted.processes / recorded.processes) if wanted.method == OVERLAY else 1
@@ -115,7 +115,7 @@ def planned(recorded: Recorded, wanted: Wanted) -> Plan:
     if not folded:
         shift_ns = max(1, recorded.span_ns // UNFOLDED_SHIFTS)
         period_ns = recorded.span_ns + shift_ns
-    return Plan(
+    return GrowthPlan(
         recorded=recorded,
         wanted=wanted,
         layers=ceil(messages / recorded.messages),
@@ -127,7 +127,7 @@ def planned(recorded: Recorded, wanted: Wanted) -> Plan:
     )
 
 
-def check(recorded: Recorded, wanted: Wanted) -> None:
+def check(recorded: Recorded, wanted: GrowthRequest) -> None:
     """`LocalError` if this cannot be."""
     check_wanted(wanted)
     if wanted.method != GRAPH and wanted.processes < recorded.processes:
@@ -137,7 +137,7 @@ def check(recorded: Recorded, wanted: Wanted) -> None:
         )
 
 
-def check_wanted(wanted: Wanted) -> None:
+def check_wanted(wanted: GrowthRequest) -> None:
     """`LocalError` if this cannot be, whatever is grown."""
     if wanted.method not in METHODS:
         raise LocalError(

@@ -33,7 +33,7 @@ from antecede.core.process import NEVER_NS
 from antecede.core.retransmission import PATIENCE_NS, RetransmissionTimer, RetransmissionTimers
 from antecede.core.values import IdPacket, Message, MessagePacket, Packet
 from antecede_lab.protocols.group_process import GroupProcess
-from antecede_lab.protocols.receive_buffer import RECEIVE_LIMIT, WaitingRoom
+from antecede_lab.protocols.receive_buffer import RECEIVE_LIMIT, ReceiveBuffer
 
 SEND_LIMIT: Final = 1 << 16
 """Messages that may be unacknowledged at once; beyond it `submit` raises BufferFull."""
@@ -171,7 +171,7 @@ class PsyncProcess(GroupProcess):
         self._kept_ever: i64 = 0
         # Whom we asked for a message, until it is delivered.
         self._asked: dict[tuple[int, int], list[int]] = {}
-        self._room: WaitingRoom[PsyncMessage] = WaitingRoom(receive_limit)
+        self._room: ReceiveBuffer[PsyncMessage] = ReceiveBuffer(receive_limit)
         self._alarms = RetransmissionTimers(patience_ns)
         for process in self._members.ids():
             if process != me:

@@ -21,7 +21,7 @@ Held = TypeVar("Held", bound=Packet)
 
 
 @final
-class Waiter(Generic[Held]):
+class BufferedMessage(Generic[Held]):
     """A held packet, and how many things it misses."""
 
     MADE_OF: ClassVar = ("packet", "source", "number", "arrival", "missing")
@@ -37,7 +37,7 @@ class Waiter(Generic[Held]):
 
 
 @final
-class WaitingRoom(Generic[Held]):
+class ReceiveBuffer(Generic[Held]):
     """Holds packets, known by their source and a number that source gave them, until ready."""
 
     MADE_OF: ClassVar = ("limit",)
@@ -47,7 +47,7 @@ class WaitingRoom(Generic[Held]):
     def __init__(self, limit: i64) -> None:
         self.limit: Final[i64] = limit
         self._next_arrival: i64 = 0
-        self._waiters: dict[int, Waiter[Held]] = {}
+        self._waiters: dict[int, BufferedMessage[Held]] = {}
         self._numbers: dict[int, dict[int, bool]] = {}
         self._until: dict[int, list[tuple[int, int]]] = {}
         self._ready: list[int] = []
@@ -79,7 +79,7 @@ class WaitingRoom(Generic[Held]):
         self._numbers[source] = numbers
         arrival = self._next_arrival
         self._next_arrival += 1
-        self._waiters[arrival] = Waiter(packet, source, number, arrival, len(missing))
+        self._waiters[arrival] = BufferedMessage(packet, source, number, arrival, len(missing))
         for process, count in missing:
             heap = self._until.get(process)
             if heap is None:

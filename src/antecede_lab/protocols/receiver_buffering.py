@@ -17,7 +17,7 @@ from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.errors import RemoteError
 from antecede.core.values import Message, Packet
 from antecede_lab.protocols.group_process import GroupProcess
-from antecede_lab.protocols.receive_buffer import RECEIVE_LIMIT, Held, WaitingRoom
+from antecede_lab.protocols.receive_buffer import RECEIVE_LIMIT, Held, ReceiveBuffer
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -37,7 +37,7 @@ class ReceiverBuffering(GroupProcess, Generic[Held]):
     ) -> None:
         super().__init__(me, processes, payload_limit)
         self._receive_limit: Final[i64] = receive_limit
-        self._room: WaitingRoom[Held] = WaitingRoom(receive_limit)
+        self._room: ReceiveBuffer[Held] = ReceiveBuffer(receive_limit)
         self._begin()
 
     # What a protocol says.

@@ -12,27 +12,27 @@ from antecede_lab.comparison import measurements as measured
 from antecede_lab.comparison.claims import COLUMNS, FOOTNOTES, TABLE
 from antecede_lab.comparison.documents import omission_table, series_tables
 from antecede_lab.comparison.long_runs import STREAM
-from antecede_lab.comparison.measurements import Quantity, Readings
+from antecede_lab.comparison.measurements import Measurements, Quantity
 from antecede_lab.comparison.traffic import BROADCASTS, UNIFORM
 from antecede_lab.comparison.trials import LOSING, LOSSY, REORDERING
 from antecede_lab.comparison.verdicts import (
     CONFIRMED,
     QUALIFIED,
     REFUTED,
+    ClaimVerdict,
     Observation,
-    Verdict,
     is_starved,
 )
 from antecede_lab.report.comparison_results import Comparison
 
-Figure: TypeAlias = Callable[[str, Readings], str]
+Figure: TypeAlias = Callable[[str, Measurements], str]
 """The figures behind a word of the table, in a few letters; empty if there are none."""
 
 
 def clean_in(trouble: str) -> Figure:
     """How many runs were clean in spite of this trouble."""
 
-    def figure(protocol: str, readings: Readings) -> str:
+    def figure(protocol: str, readings: Measurements) -> str:
         clean, runs = readings.tally(protocol, measured.CLEAN, trouble)
         return f"{clean} of {runs} runs clean" if runs else ""
 
@@ -42,7 +42,7 @@ def clean_in(trouble: str) -> Figure:
 def at_largest(quantity: Quantity, unit: str, also: Quantity | None = None) -> Figure:
     """A quantity where there are most processes, everybody talking to everybody."""
 
-    def figure(protocol: str, readings: Readings) -> str:
+    def figure(protocol: str, readings: Measurements) -> str:
         situations = readings.situations(protocol, quantity)
         dense = BROADCASTS if BROADCASTS in situations else UNIFORM
         points = readings.series(protocol, quantity, dense)
@@ -61,7 +61,7 @@ def at_largest(quantity: Quantity, unit: str, also: Quantity | None = None) -> F
 def at_highest_load(quantity: Quantity, unit: str) -> Figure:
     """A quantity where the load was highest."""
 
-    def figure(protocol: str, readings: Readings) -> str:
+    def figure(protocol: str, readings: Measurements) -> str:
         points = readings.series(protocol, quantity, "")
         if not points:
             return ""
@@ -71,14 +71,14 @@ def at_highest_load(quantity: Quantity, unit: str) -> Figure:
     return figure
 
 
-def share_at_sender(protocol: str, readings: Readings) -> str:
+def share_at_sender(protocol: str, readings: Measurements) -> str:
     """How much of the waiting that causal order does not ask for is at the sender."""
     total = sum(late for _, late in readings.series(protocol, measured.LATE, ""))
     sender = sum(late for _, late in readings.series(protocol, measured.LATE_SENDER, ""))
     return f"{100 * sender / total:.0f} % at the sender" if total > 1e-9 else ""
 
 
-def left_at_distance(protocol: str, readings: Readings) -> str:
+def left_at_distance(protocol: str, readings: Measurements) -> str:
     """How much of the throughput is left where the way is longest."""
     points = readings.series(protocol, measured.RATE, STREAM)
     if len(points) < 2 or points[0][1] <= 0:
@@ -87,13 +87,13 @@ def left_at_distance(protocol: str, readings: Readings) -> str:
     return f"{100 * slow / fast:.0f} % left at {plain(far / near)} times the distance"
 
 
-def most_in_transit(protocol: str, readings: Readings) -> str:
+def most_in_transit(protocol: str, readings: Measurements) -> str:
     """The most messages of one sender under way at once."""
     points = readings.series(protocol, measured.FLYING, STREAM)
     return f"{plain(max(count for _, count in points))} under way" if points else ""
 
 
-def finished(protocol: str, readings: Readings) -> str:
+def finished(protocol: str, readings: Measurements) -> str:
     """How many runs on a bad network came to an end, unless a message was starved."""
     starved = readings.series(protocol, measured.STARVED, "")
     if is_starved(starved):
@@ -103,7 +103,7 @@ def finished(protocol: str, readings: Readings) -> str:
     return f"{100 * points[0][1]:.0f} % of lossy runs ended" if points else ""
 
 
-def control_packets(protocol: str, readings: Readings) -> str:
+def control_packets(protocol: str, readings: Measurements) -> str:
     """Packets without a message, for each message."""
     situations = readings.situations(protocol, measured.CONTROL_PACKETS)
     counts = [
@@ -231,7 +231,7 @@ class Cells:
         )
         return joined([button, self._story(identity, aspect, protocol, observation, verdict)])
 
-    def _words(self, observation: Observation, verdict: Verdict | None) -> list[Markup | str]:
+    def _words(self, observation: Observation, verdict: ClaimVerdict | None) -> list[Markup | str]:
         if verdict is None:
             return [element("b", observation.word)]
         words: list[Markup | str] = [element("b", f"{MARKS[verdict.outcome]} {verdict.claim.cell}")]
@@ -245,7 +245,7 @@ class Cells:
         aspect: str,
         protocol: str,
         observation: Observation,
-        verdict: Verdict | None,
+        verdict: ClaimVerdict | None,
     ) -> Markup:
         lines = [element("h4", f"{protocol}: {aspect}")]
         if verdict is not None:

@@ -23,8 +23,14 @@ from antecede_audit.report.sources import (
     read_json,
 )
 from antecede_lab.comparison.claims import TABLE
-from antecede_lab.comparison.measurements import QUANTITIES, Estimate, Quantity, Reading, Readings
-from antecede_lab.comparison.verdicts import Observation, Verdict, observe, verdicts_on
+from antecede_lab.comparison.measurements import (
+    QUANTITIES,
+    Estimate,
+    Measurement,
+    Measurements,
+    Quantity,
+)
+from antecede_lab.comparison.verdicts import ClaimVerdict, Observation, observe, verdicts_on
 from antecede_lab.report.sweep_results import Setting, rank
 
 
@@ -36,11 +42,11 @@ class Comparison:
     effort: str
     seeds: int
     protocols: tuple[str, ...]
-    readings: Readings
+    readings: Measurements
     commands: dict[tuple[str, str], str]
     """By protocol and aspect: the command that shows it."""
 
-    def verdicts(self, protocol: str) -> dict[str, Verdict]:
+    def verdicts(self, protocol: str) -> dict[str, ClaimVerdict]:
         """What became of the paper's claims about a protocol, by aspect."""
         return {one.claim.aspect: one for one in verdicts_on(protocol, self.readings)}
 
@@ -68,7 +74,7 @@ def read_comparison(folder: Path) -> Comparison:
     """The comparison in this folder; `LocalError` if the file is not what it should be."""
     file = folder / COMPARISON_FILE
     content = read_json(file)
-    readings = Readings()
+    readings = Measurements()
     try:
         for fields in listed(content, "readings"):
             readings.rows.append(reading_of(fields))
@@ -95,13 +101,13 @@ def listed(content: Mapping[str, object], key: str) -> list[dict[str, object]]:
     return objects_in(content.get(key, []), key)
 
 
-def reading_of(fields: Mapping[str, object]) -> Reading:
+def reading_of(fields: Mapping[str, object]) -> Measurement:
     """One figure; a quantity that is not known here still has a name and a unit."""
     name = str(fields["quantity"])
     quantity = KNOWN.get(name) or Quantity(
         name=name, unit=str(fields["unit"]), against=str(fields["against"]), meaning=""
     )
-    return Reading(
+    return Measurement(
         protocol=str(fields["protocol"]),
         quantity=quantity,
         situation=str(fields["situation"]),
@@ -188,7 +194,7 @@ class ReplayedTrace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluation:
+class EvaluationResults:
     """All answers of an evaluation."""
 
     title: str
@@ -206,7 +212,7 @@ class Evaluation:
         return sorted(found, key=lambda answer: rank(answer.protocol))
 
 
-def read_evaluation(folder: Path) -> Evaluation:
+def read_evaluation(folder: Path) -> EvaluationResults:
     """The evaluation in this folder; `LocalError` if its tables are not what they should be."""
     content = read_json(folder / EVALUATION_FILE)
     try:
@@ -214,7 +220,7 @@ def read_evaluation(folder: Path) -> Evaluation:
         traces = [trace_of(row) for row in read_rows(folder / TABLES / "traces.json")]
     except (KeyError, TypeError, ValueError) as error:
         raise LocalError(f"{folder} is not what `antecede evaluate` writes: {error!r}") from error
-    return Evaluation(
+    return EvaluationResults(
         title=str(content.get("title") or "Evaluation"),
         command=str(content.get("command") or ""),
         answers=answers,

@@ -11,7 +11,7 @@ from antecede_lab.comparison.long_runs import SERVICES, STREAM
 from antecede_lab.comparison.measurements import Quantity
 from antecede_lab.comparison.traffic import BROADCASTS, NEIGHBOURS, UNIFORM
 from antecede_lab.report.comparison_results import Comparison, KsPoint
-from antecede_lab.report.sweep_results import Sweep
+from antecede_lab.report.sweep_results import SweepResults
 
 SITUATIONS: Final = {
     UNIFORM: "everybody talks to everybody",
@@ -43,7 +43,9 @@ FLOWS: Final = (
 """Quantity, title, and unit of a chart."""
 
 
-def growth_section(comparisons: Sequence[Comparison], sweeps: Sequence[Sweep]) -> Section | None:
+def growth_section(
+    comparisons: Sequence[Comparison], sweeps: Sequence[SweepResults]
+) -> Section | None:
     """Metadata and cost against n, on logarithmic axes."""
     charts = charts_of_all(comparisons, COSTS)
     names = [name for comparison in comparisons for name in comparison.protocols]
@@ -151,7 +153,7 @@ def line_of(
     )
 
 
-def sweep_charts(sweep: Sweep) -> list[LineChart]:
+def sweep_charts(sweep: SweepResults) -> list[LineChart]:
     """Metadata and control packets against n, for scenarios that were run with several n."""
     charts: list[LineChart] = []
     places = sorted({setting[:2] for setting in sweep.settings()})
@@ -166,7 +168,7 @@ def sweep_charts(sweep: Sweep) -> list[LineChart]:
     return charts
 
 
-def sweep_lines(sweep: Sweep, scenario: str, network: str, figure: str) -> list[Series]:
+def sweep_lines(sweep: SweepResults, scenario: str, network: str, figure: str) -> list[Series]:
     """A line for each protocol, against the number of processes."""
     lines: list[Series] = []
     for number, protocol in enumerate(sweep.protocols()):

@@ -11,7 +11,7 @@ from antecede_audit.report.page.section import Section, table
 from antecede_audit.report.recordings_page import spacetime_section
 from antecede_audit.report.spacetime.diagram import Diagram
 from antecede_audit.report.spacetime.recording import build_run, rows_of_log
-from antecede_audit.report.spacetime.violations import Finder
+from antecede_audit.report.spacetime.violations import WitnessFinder
 from antecede_lab.scenarios.catalogue import Act, Scenario
 from antecede_lab.scenarios.player import UNIT_NS, Performance
 
@@ -57,7 +57,7 @@ def act_diagram(scenario: Scenario, act: Act, performance: Performance) -> Diagr
         labels=message_names(performance),
         order=range(len(script.processes)),
     )
-    violations = Finder(run).shown(performance.verdict.violations)
+    violations = WitnessFinder(run).shown(performance.verdict.violations)
     return Diagram(run=run, violations=violations, watched=scenario.watched)
 
 

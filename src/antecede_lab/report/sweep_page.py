@@ -8,9 +8,9 @@ from antecede_audit.report.charts.spec import Axis, LineChart, Series, look_of
 from antecede_audit.report.page.markup import Markup, element, joined
 from antecede_audit.report.page.section import Section, chart_grid, code, folded, paragraph, table
 from antecede_lab.comparison.measurements import Estimate
-from antecede_lab.report.comparison_results import Evaluation, ReplayedTrace
+from antecede_lab.report.comparison_results import EvaluationResults, ReplayedTrace
 from antecede_lab.report.growth_page import protocols_legend
-from antecede_lab.report.sweep_results import Setting, Sweep
+from antecede_lab.report.sweep_results import Setting, SweepResults
 
 ROWS_OPEN: Final = 60
 """Longer tables are folded away."""
@@ -28,7 +28,7 @@ COLUMNS: Final[tuple[tuple[str, str, Callable[[float], str]], ...]] = (
 """Heading, figure, and how it is written."""
 
 
-def sweep_section(sweep: Sweep, name: str, number: int) -> Section:
+def sweep_section(sweep: SweepResults, name: str, number: int) -> Section:
     """All settings and protocols of a sweep."""
     counts = ", ".join(f"{count} {status}" for status, count in sweep.by_status.items())
     head = ["scenario", "network", "n", "protocol", "seeds", *(column[0] for column in COLUMNS)]
@@ -45,7 +45,7 @@ def sweep_section(sweep: Sweep, name: str, number: int) -> Section:
     )
 
 
-def rows_of(sweep: Sweep) -> Iterator[list[str | int]]:
+def rows_of(sweep: SweepResults) -> Iterator[list[str | int]]:
     """A row for each protocol in each setting; what is the same as above is left out."""
     for setting in sweep.settings():
         where: list[str | int] = list(setting)
@@ -64,7 +64,7 @@ def figure_text(figure: Estimate | None, write: Callable[[float], str]) -> str:
     return f"{write(figure.mean)} ± {write(figure.half_width)}"
 
 
-def unfinished(sweep: Sweep) -> Markup:
+def unfinished(sweep: SweepResults) -> Markup:
     """Which runs did not finish, and why."""
     if not sweep.reasons:
         return Markup()
@@ -99,7 +99,7 @@ ANSWER_COLUMNS: Final[tuple[tuple[str, str, Callable[[float], str]], ...]] = (
 """Heading, figure, and how it is written."""
 
 
-def evaluation_section(evaluation: Evaluation, number: int) -> Section:
+def evaluation_section(evaluation: EvaluationResults, number: int) -> Section:
     """Latency against metadata in every setting, in charts and in figures."""
     charts = [
         chart
@@ -145,7 +145,7 @@ def evaluation_section(evaluation: Evaluation, number: int) -> Section:
     )
 
 
-def trade_chart(evaluation: Evaluation, setting: Setting) -> LineChart | None:
+def trade_chart(evaluation: EvaluationResults, setting: Setting) -> LineChart | None:
     """A point for each protocol: bytes of metadata, and what ordering adds to latency."""
     points: list[Series] = []
     for number, answer in enumerate(evaluation.of_setting(setting)):
@@ -177,7 +177,7 @@ def trade_chart(evaluation: Evaluation, setting: Setting) -> LineChart | None:
     )
 
 
-def answer_rows(evaluation: Evaluation) -> Iterator[list[str]]:
+def answer_rows(evaluation: EvaluationResults) -> Iterator[list[str]]:
     """A row for each protocol in each setting; what is the same as above is left out."""
     for setting in evaluation.settings():
         where = [setting.scenario, setting.network, f"{setting.processes:,}"]

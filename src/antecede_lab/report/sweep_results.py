@@ -55,7 +55,7 @@ class SweptRun(NamedTuple):
 
 
 @dataclass(slots=True)
-class Group:
+class SeedGroup:
     """The runs of one protocol in one setting, over all seeds."""
 
     protocol: str
@@ -94,10 +94,10 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sweep:
+class SweepResults:
     """All runs of a sweep."""
 
-    groups: list[Group]
+    groups: list[SeedGroup]
     by_status: dict[str, int]
     reasons: list[tuple[str, str, int]]
     """Why runs did not finish: status, reason, how many."""
@@ -108,7 +108,7 @@ class Sweep:
         """The settings, in order."""
         return sorted({group.setting for group in self.groups})
 
-    def of_setting(self, setting: Setting) -> list[Group]:
+    def of_setting(self, setting: Setting) -> list[SeedGroup]:
         """The protocols that were run in a setting, in the order of the table."""
         return [group for group in self.groups if group.setting == setting]
 
@@ -117,7 +117,7 @@ class Sweep:
         return list(dict.fromkeys(group.protocol for group in self.groups))
 
 
-def read_sweep(folder: Path) -> Sweep:
+def read_sweep(folder: Path) -> SweepResults:
     """The sweep in this folder; of its rows one file is held at a time."""
     return sweep_of(rows_in(sorted((folder / RUNS_FOLDER).glob(f"{SPARK_PART}*.parquet"))))
 
@@ -150,9 +150,9 @@ def last_attempts(files: Sequence[Path]) -> dict[str, tuple[int, int]]:
     return last
 
 
-def sweep_of(rows: Iterable[Mapping[str, Any]]) -> Sweep:
+def sweep_of(rows: Iterable[Mapping[str, Any]]) -> SweepResults:
     """The sweep that these rows make up."""
-    groups: dict[tuple[str, Setting], Group] = {}
+    groups: dict[tuple[str, Setting], SeedGroup] = {}
     by_status: Counter[str] = Counter()
     reasons: Counter[tuple[str, str]] = Counter()
     runs: list[SweptRun] = []
@@ -164,11 +164,11 @@ def sweep_of(rows: Iterable[Mapping[str, Any]]) -> Sweep:
         if status in MEASURED:
             setting = Setting(row["scenario"], row["network"], row["processes"])
             group = groups.setdefault(
-                (protocol, setting), Group(protocol=protocol, setting=setting)
+                (protocol, setting), SeedGroup(protocol=protocol, setting=setting)
             )
             group.add(row)
             runs.append(SweptRun(row["run_id"], protocol, setting, row["seed"]))
-    return Sweep(
+    return SweepResults(
         groups=sorted(groups.values(), key=lambda one: (one.setting, rank(one.protocol))),
         by_status=by_status,
         reasons=[(status, why, count) for (status, why), count in reasons.items()],

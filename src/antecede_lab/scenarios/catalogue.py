@@ -14,7 +14,7 @@ from antecede.core.packets import Ack, DataPacket
 from antecede.core.process import CausalProcess
 from antecede.core.values import Message, Packet
 from antecede_lab.catalogue import PROTOCOLS
-from antecede_lab.scenarios.player import Performance, Script, Send, perform, send
+from antecede_lab.scenarios.player import Performance, Script, ScriptedSend, perform, send
 
 PAYLOAD_LIMIT: Final = 1 << 16
 
@@ -118,8 +118,8 @@ SILENT_RECEIVER: Final = Script(
     sends=(
         send(0.0, "alice", "zoe", "hello", 1000.0),
         send(0.1, "alice", "bob", "news"),
-        Send(at=0.1, sender="bob", targets=("carol",), name="word", after="news"),
-        Send(at=0.1, sender="carol", targets=("bob",), name="answer", after="word"),
+        ScriptedSend(at=0.1, sender="bob", targets=("carol",), name="word", after="news"),
+        ScriptedSend(at=0.1, sender="carol", targets=("bob",), name="answer", after="word"),
     ),
 )
 
@@ -141,7 +141,7 @@ TRIANGLE: Final = Script(
     sends=(
         send(0.0, "alice", "carol", "question", 5.0),
         send(0.1, "alice", "bob", "hint"),
-        Send(at=0.4, sender="bob", targets=("carol",), name="answer", after="hint"),
+        ScriptedSend(at=0.4, sender="bob", targets=("carol",), name="answer", after="hint"),
     ),
 )
 
@@ -149,7 +149,7 @@ AS_MULTICAST: Final = Script(
     processes=("alice", "bob", "carol"),
     sends=(
         send(0.0, "alice", "bob carol", "news", bob=1.0, carol=5.0),
-        Send(at=0.5, sender="bob", targets=("carol",), name="comment", after="news"),
+        ScriptedSend(at=0.5, sender="bob", targets=("carol",), name="comment", after="news"),
     ),
 )
 
@@ -158,14 +158,18 @@ AS_UNICASTS: Final = Script(
     sends=(
         send(0.0, "alice", "bob", "news for bob"),
         send(0.0, "alice", "carol", "news for carol", 5.0),
-        Send(at=0.5, sender="bob", targets=("carol",), name="comment", after="news for bob"),
+        ScriptedSend(
+            at=0.5, sender="bob", targets=("carol",), name="comment", after="news for bob"
+        ),
     ),
 )
 
 MF_TO_TWO: Final = Script(
     processes=("0", "1", "2"),
     sends=(
-        Send(at=0.0, sender="0", targets=("1", "2"), name="m", delays={"1": 1.0, "2": 50.0}),
+        ScriptedSend(
+            at=0.0, sender="0", targets=("1", "2"), name="m", delays={"1": 1.0, "2": 50.0}
+        ),
         send(2.0, "1", "2", "x"),
     ),
 )
@@ -182,7 +186,7 @@ PERMIT_OVERTAKES: Final = Script(
 DUPLICATED: Final = Script(
     processes=("alice", "bob"),
     sends=(
-        Send(at=0.0, sender="alice", targets=("bob",), name="pay", again={"bob": 3.0}),
+        ScriptedSend(at=0.0, sender="alice", targets=("bob",), name="pay", again={"bob": 3.0}),
         send(1.0, "alice", "bob", "thanks", 4.0),
     ),
     until=50.0,
@@ -226,7 +230,7 @@ SKIPPING: Final = Script(
 
 def starvation(rounds: int, until: float) -> Script:
     """Two processes keep i in the dark in turns: there is never a moment without a secret."""
-    sends: list[Send] = []
+    sends: list[ScriptedSend] = []
     for turn in range(rounds):
         start = float(turn)
         sends.append(send(start, "k1", "p", f"s1.{turn}"))
@@ -246,12 +250,12 @@ def starvation(rounds: int, until: float) -> Script:
 
 def conversation(turns: int) -> Script:
     """Two answer each other; before each word its speaker reports to a third."""
-    sends: list[Send] = []
+    sends: list[ScriptedSend] = []
     for turn in range(1, turns + 1):
         speaker, listener = ("alice", "bob") if turn % 2 else ("bob", "alice")
         after = f"word {turn - 1}" if turn > 1 else ""
         for target, name in (("carol", f"report {turn}"), (listener, f"word {turn}")):
-            line = Send(at=0.0, sender=speaker, targets=(target,), name=name, after=after)
+            line = ScriptedSend(at=0.0, sender=speaker, targets=(target,), name=name, after=after)
             sends.append(line)
     return Script(processes=("alice", "bob", "carol"), sends=tuple(sends))
 

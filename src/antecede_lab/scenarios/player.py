@@ -16,7 +16,7 @@ from antecede.core.errors import BufferFull, RemoteError
 from antecede.core.values import Packet
 from antecede.eventlog.log import ARRIVED, DELIVERED, NULL, SUBMITTED, TRANSMITTED, EventLog
 from antecede_audit.judging.explain import explain
-from antecede_audit.judging.findings import Finding, Verdict
+from antecede_audit.judging.findings import Finding, OracleVerdict
 from antecede_audit.judging.oracle import check_log
 
 UNIT_NS: Final = 1_000_000
@@ -25,7 +25,7 @@ UNIT_NS: Final = 1_000_000
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Send:
+class ScriptedSend:
     """At `at`, `sender` submits `name` to `targets`; single copies may take their own time."""
 
     at: float
@@ -45,7 +45,7 @@ class Script:
     """A cast of processes, their submissions in order of time, and the delays of the network."""
 
     processes: tuple[str, ...]
-    sends: tuple[Send, ...]
+    sends: tuple[ScriptedSend, ...]
     usual: float = 1.0
     between: dict[tuple[str, str], float] = field(default_factory=dict)
     """Delays of everything from one process to another, acks and control too."""
@@ -60,11 +60,11 @@ def send(
     name: str,
     delay: float | None = None,
     **delays: float,
-) -> Send:
+) -> ScriptedSend:
     """A line of a script: `targets` separated by blanks; `delay` for all of them, or one each."""
     receivers = tuple(targets.split())
     times = dict(delays) if delay is None else dict.fromkeys(receivers, delay)
-    return Send(at=at, sender=sender, targets=receivers, name=name, delays=times)
+    return ScriptedSend(at=at, sender=sender, targets=receivers, name=name, delays=times)
 
 
 def units_ns(count: float) -> int:
@@ -77,7 +77,7 @@ NOTHING: Final = ""
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Happening:
+class StoryEvent:
     """One thing that happened at one process."""
 
     time_ns: int
@@ -99,8 +99,8 @@ class Performance:
 
     script: Script
     protocol: str
-    happenings: list[Happening]
-    verdict: Verdict
+    happenings: list[StoryEvent]
+    verdict: OracleVerdict
     log: EventLog
 
     def when(self, what: str, name: str, process: str = NOTHING) -> list[float]:
@@ -127,7 +127,7 @@ class Arrival:
 
 
 @final
-class Stage:
+class ScriptPlayer:
     """The processes of a script, and the network between them."""
 
     def __init__(self, script: Script, info: ProtocolInfo, options: dict[str, object]) -> None:
@@ -135,17 +135,17 @@ class Stage:
         self.script: Final = script
         self.ids: Final = {name: number for number, name in enumerate(script.processes)}
         self.processes: Final = [info.create(me, everyone, **options) for me in everyone]
-        self.happenings: Final[list[Happening]] = []
+        self.happenings: Final[list[StoryEvent]] = []
         self.log: Final = EventLog()
         self.now_ns: int = 0
         self._delays: Final = copy_delays(script)
-        self._answers: Final[dict[str, list[Send]]] = {}
+        self._answers: Final[dict[str, list[ScriptedSend]]] = {}
         for line in script.sends:
             self._answers.setdefault(line.after, []).append(line)
         self._submitted: Final = [0 for _ in everyone]
-        self._refused: Final[list[deque[Send]]] = [deque() for _ in everyone]
+        self._refused: Final[list[deque[ScriptedSend]]] = [deque() for _ in everyone]
         self._names: Final[dict[tuple[int, int], str]] = {}
-        self._agenda: Final[list[tuple[int, int, Send | None, Arrival | None]]] = []
+        self._agenda: Final[list[tuple[int, int, ScriptedSend | None, Arrival | None]]] = []
         self._count = 0
         self._packets = 0
 
@@ -172,7 +172,7 @@ class Stage:
             if deliverer in (NOTHING, line.sender):
                 self._plan(self.now_ns + units_ns(line.at), line, None)
 
-    def _plan(self, time_ns: int, line: Send | None, arrival: Arrival | None) -> None:
+    def _plan(self, time_ns: int, line: ScriptedSend | None, arrival: Arrival | None) -> None:
         heappush(self._agenda, (time_ns, self._count, line, arrival))
         self._count += 1
 
@@ -184,13 +184,13 @@ class Stage:
                 earliest = (deadline_ns, me)
         return earliest
 
-    def _do(self, line: Send | None, arrival: Arrival | None) -> None:
+    def _do(self, line: ScriptedSend | None, arrival: Arrival | None) -> None:
         if line is not None:
             self._submit(line)
         elif arrival is not None:
             self._arrive(arrival)
 
-    def _submit(self, line: Send) -> None:
+    def _submit(self, line: ScriptedSend) -> None:
         """It counts as submitted from now on, also if there is no room for it yet."""
         me = self.ids[line.sender]
         self._submitted[me] += 1
@@ -266,7 +266,7 @@ class Stage:
 
     def _note(self, what: str, me: int, peer: str, packet: str, name: str) -> None:
         self.happenings.append(
-            Happening(
+            StoryEvent(
                 time_ns=self.now_ns,
                 what=what,
                 process=self.script.processes[me],
@@ -296,7 +296,7 @@ def perform(
     script: Script, info: ProtocolInfo, options: dict[str, object] | None = None
 ) -> Performance:
     """Play `script` with `info` and have the result judged."""
-    stage = Stage(script, info, {} if options is None else options)
+    stage = ScriptPlayer(script, info, {} if options is None else options)
     stage.play()
     return Performance(
         script=script,
@@ -315,7 +315,7 @@ def tell(performance: Performance, only: tuple[str, ...] = ()) -> list[str]:
     return [f"{happening.time_ns / UNIT_NS:8.2f}  {in_words(happening)}" for happening in told]
 
 
-def in_words(happening: Happening) -> str:
+def in_words(happening: StoryEvent) -> str:
     """What happened, as a sentence."""
     process, peer, name = happening.process, happening.peer, happening.name
     thing = name or f"{article(happening.packet)} {happening.packet}"

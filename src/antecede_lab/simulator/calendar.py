@@ -34,7 +34,7 @@ HANDLED: Final = 3
 
 
 @final
-class Event:
+class CalendarEvent:
     """Something that will happen: `kind` says what, the rest to whom and with what."""
 
     __slots__ = (
@@ -56,7 +56,7 @@ class Event:
         self.source: i64 = 0
         self.number: i64 = 0
         self.packet: Packet | None = None
-        self.following: Event | None = None
+        self.following: CalendarEvent | None = None
 
 
 @final
@@ -86,13 +86,13 @@ class Calendar:
         self._day: i64 = 0
         self._steps: i64 = 0
         # Event objects that have served, chained; they will serve again.
-        self._spare: Event | None = None
+        self._spare: CalendarEvent | None = None
 
-    def add(self, time_ns: i64, kind: i64, process: i64) -> Event:
+    def add(self, time_ns: i64, kind: i64, process: i64) -> CalendarEvent:
         """Put an event down for `time_ns`, not earlier than the last one taken."""
         event = self._spare
         if event is None:
-            event = Event()
+            event = CalendarEvent()
         else:
             self._spare = event.following
             event.following = None
@@ -111,7 +111,7 @@ class Calendar:
             self._steps = 0
         return event
 
-    def take(self) -> Event | None:
+    def take(self) -> CalendarEvent | None:
         """Remove and return the earliest event; give it back with `recycle`."""
         if self.size == 0:
             return None
@@ -133,7 +133,7 @@ class Calendar:
                 self._skip()
                 day, bits, mask = self._day, self._bits, self._mask
 
-    def recycle(self, event: Event) -> None:
+    def recycle(self, event: CalendarEvent) -> None:
         """The event has been dealt with; its object may serve again."""
         event.packet = None
         event.following = self._spare
@@ -150,7 +150,7 @@ class Calendar:
             spare.following = None
             spare = self._spare
 
-    def _insert(self, event: Event) -> None:
+    def _insert(self, event: CalendarEvent) -> None:
         day = event.time_ns >> self._bits
         if day < self._day:
             self._day = day
@@ -165,7 +165,7 @@ class Calendar:
         else:
             self._insert_behind(first, event, place)
 
-    def _insert_behind(self, first: Event, event: Event, place: i64) -> None:
+    def _insert_behind(self, first: CalendarEvent, event: CalendarEvent, place: i64) -> None:
         last = self._lasts[place]
         if last is not None and event.time_ns >= last.time_ns:
             # The counter only grows, so among equal times the new event is the last.
@@ -197,7 +197,7 @@ class Calendar:
 
     def _rebuild(self, buckets: i64) -> None:
         """Lay the calendar anew, with days as long as the pending events suggest."""
-        pending: list[Event] = []
+        pending: list[CalendarEvent] = []
         for first in self._firsts:
             event = first
             while event is not None:
@@ -214,7 +214,7 @@ class Calendar:
         for event in pending:
             self._insert(event)
 
-    def _measure(self, pending: list[Event]) -> None:
+    def _measure(self, pending: list[CalendarEvent]) -> None:
         if len(pending) < 2:
             return
         # The nearer half: a few far timers must not stretch the days of a busy network.
@@ -227,12 +227,12 @@ class Calendar:
         self._bits = bits
 
 
-def nothing(buckets: i64) -> vec[Event | None]:
+def nothing(buckets: i64) -> vec[CalendarEvent | None]:
     """So many buckets without events."""
-    empty: list[Event | None] = [None] * buckets
-    return vec[Event | None](empty)
+    empty: list[CalendarEvent | None] = [None] * buckets
+    return vec[CalendarEvent | None](empty)
 
 
-def event_key(event: Event) -> tuple[int, int]:
+def event_key(event: CalendarEvent) -> tuple[int, int]:
     """Earliest first, and in the order in which they were added."""
     return event.time_ns, event.order

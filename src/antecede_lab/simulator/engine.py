@@ -18,7 +18,7 @@ from antecede.core.process import NEVER_NS, Outbox
 from antecede.core.sliding import SlidingArray
 from antecede.core.values import Message, Packet
 from antecede.network_model.faults import Faults, FaultyNetwork
-from antecede_lab.simulator.calendar import ARRIVAL, HANDLED, TIMER, WAKE, Calendar, Event
+from antecede_lab.simulator.calendar import ARRIVAL, HANDLED, TIMER, WAKE, Calendar, CalendarEvent
 from antecede_lab.simulator.fit import check_fit
 from antecede_lab.simulator.host import Arrived, Host
 from antecede_lab.simulator.observer import Observer
@@ -168,7 +168,7 @@ class Simulation(Outbox):
         event.packet = packet
         event.number = number
 
-    def _arrival(self, event: Event) -> None:
+    def _arrival(self, event: CalendarEvent) -> None:
         packet = event.packet
         assert packet is not None, "an arrival carries a packet"
         host = self.hosts[event.process]

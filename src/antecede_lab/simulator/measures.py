@@ -56,7 +56,7 @@ class Occupancy:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Measures:
+class RunMeasures:
     """Everything that was measured in a run."""
 
     messages: int

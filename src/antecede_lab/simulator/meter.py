@@ -7,7 +7,7 @@ from mypy_extensions import i64, mypyc_attr
 from antecede.core.values import Message, Packet
 from antecede_lab.simulator.gauge import Gauge
 from antecede_lab.simulator.histogram import Histogram
-from antecede_lab.simulator.measures import Delays, Measures, Occupancy, PacketTotals
+from antecede_lab.simulator.measures import Delays, Occupancy, PacketTotals, RunMeasures
 from antecede_lab.simulator.metadata_size import MetadataSize
 from antecede_lab.simulator.observer import Observer
 
@@ -16,7 +16,7 @@ NOT_YET: Final = -1
 
 @final
 @mypyc_attr(acyclic=True)
-class Copy:
+class MeteredCopy:
     """A message on its way to one target: the instants of it that have passed."""
 
     __slots__ = ("arrived_ns", "submitted_ns", "transmitted_ns")
@@ -48,7 +48,7 @@ class Meter(Observer):
     def __init__(self, processes: int, metadata_size: MetadataSize) -> None:
         self._processes: Final = processes
         self._metadata_size: Final = metadata_size
-        self._copies: Final[dict[int, Copy]] = {}
+        self._copies: Final[dict[int, MeteredCopy]] = {}
         self._kinds: Final[dict[str, KindCount]] = {}
         self._sender_wait: Final = Histogram()
         self._channel: Final = Histogram()
@@ -74,7 +74,7 @@ class Meter(Observer):
         self._now_ns = now_ns
         self._messages += 1
         for target in targets:
-            self._copies[self._key(message, target)] = Copy(now_ns)
+            self._copies[self._key(message, target)] = MeteredCopy(now_ns)
             if target == process:
                 self._submitted_to_self += 1
             else:
@@ -169,9 +169,9 @@ class Meter(Observer):
             found.append((sender, sequence, target))
         return found
 
-    def measures(self) -> Measures:
+    def measures(self) -> RunMeasures:
         """What was measured until now."""
-        return Measures(
+        return RunMeasures(
             messages=self._messages,
             copies=self._submitted,
             delivered=self._latency.count,

@@ -20,7 +20,7 @@ from antecede_audit.judging.departures import Departures
 from antecede_lab.catalogue import find_protocol
 from antecede_lab.simulator.engine import Progress, Simulation
 from antecede_lab.simulator.fit import check_workload, needs_link
-from antecede_lab.simulator.measures import Measures
+from antecede_lab.simulator.measures import RunMeasures
 from antecede_lab.simulator.metadata_size import MetadataSize
 from antecede_lab.simulator.meter import Meter
 from antecede_lab.simulator.nodes.adversary import Adversary
@@ -36,7 +36,7 @@ from antecede_lab.simulator.workloads.workload import Workload, check_seed
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Leftovers:
+class RunLeftovers:
     """What was still to be done when a run ended; all 0 when every buffer has emptied."""
 
     unsent: int
@@ -92,8 +92,8 @@ class RunResult:
     """The time of the last event; timers that found nothing to do come late."""
     datagrams: int
     """Where whole nodes run: what was on the network; 0 where the core does alone."""
-    leftovers: Leftovers
-    measures: Measures | None
+    leftovers: RunLeftovers
+    measures: RunMeasures | None
     log: EventLog | None
     departures: Departures
     """Which nodes are gone, and what the others have said about it, for `judging.departures`."""
@@ -292,7 +292,7 @@ def node_result_of(
     oldest = [] if meter is None else meter.undelivered()
     missing = int(simulation.copies) - int(simulation.deliveries)
     hosts = simulation.hosts
-    leftovers = Leftovers(
+    leftovers = RunLeftovers(
         unsent=simulation.workload.remaining() + int(simulation.dropped),
         blocked=sum([host.backlog.size() for host in hosts]),
         undelivered=missing if meter is None else len(oldest),
@@ -325,7 +325,7 @@ def node_result_of(
     )
 
 
-def leftovers_of(simulation: Simulation, meter: Meter | None) -> Leftovers:
+def leftovers_of(simulation: Simulation, meter: Meter | None) -> RunLeftovers:
     """What the simulation left undone."""
     blocked = 0
     unhandled = 0
@@ -337,7 +337,7 @@ def leftovers_of(simulation: Simulation, meter: Meter | None) -> Leftovers:
         timers += 1 if host.process.wake_ns() < NEVER_NS else 0
     oldest = [] if meter is None else meter.undelivered()
     missing = int(simulation.copies) - int(simulation.deliveries)
-    return Leftovers(
+    return RunLeftovers(
         unsent=simulation.workload.remaining(),
         blocked=blocked,
         undelivered=missing if meter is None else len(oldest),

@@ -43,7 +43,7 @@ from antecede.units import parse_count, parse_duration, parse_number, parse_shar
 from antecede_lab.catalogue import PROTOCOLS, find_protocol
 from antecede_lab.simulator.networks import NETWORKS
 from antecede_lab.simulator.run import CORE, NODE
-from antecede_lab.simulator.workloads.catalogue import Traffic
+from antecede_lab.simulator.workloads.catalogue import TrafficSettings
 from antecede_lab.simulator.workloads.settings import Setting
 from antecede_lab.simulator.workloads.workload import check_seed
 from antecede_lab.sweep.run_plan import (
@@ -59,7 +59,7 @@ Table: TypeAlias = dict[str, object]
 T = TypeVar("T")
 
 
-class Section:
+class ConfigSection:
     """One table of a TOML file, read key by key; `LocalError` says which key is wrong and where.
 
     Values are written as people write them: durations as "1.5ms", shares as "5%" or 0.05, counts as
@@ -144,16 +144,16 @@ class Section:
         value = self._take(key)
         return {} if value is None else self._of_type(key, value, dict, "a table")
 
-    def sections(self, key: str) -> dict[str, "Section"]:
+    def sections(self, key: str) -> dict[str, "ConfigSection"]:
         """The tables below this one, by their names."""
         return {
-            name: Section(
+            name: ConfigSection(
                 f"{self.where}: {key} {name!r}", self._of_type(name, table, dict, "a table")
             )
             for name, table in self.table(key).items()
         }
 
-    def parsed(self, key: str, parse: Callable[[str, "Section"], T]) -> dict[str, T]:
+    def parsed(self, key: str, parse: Callable[[str, "ConfigSection"], T]) -> dict[str, T]:
         """What `parse` makes of each table below this one; it must have asked for every key."""
         found: dict[str, T] = {}
         for name, below in self.sections(key).items():
@@ -206,7 +206,7 @@ class Section:
         return values
 
 
-def read_toml(path: Path) -> Section:
+def read_toml(path: Path) -> ConfigSection:
     """The outermost table of a file; `LocalError` if it cannot be read or is no TOML."""
     try:
         with os_errors_as_local(path, "read"):
@@ -214,7 +214,7 @@ def read_toml(path: Path) -> Section:
     except UnicodeDecodeError as error:
         raise LocalError(f"cannot read {path}: {error}") from error
     try:
-        return Section(str(path), tomllib.loads(text))
+        return ConfigSection(str(path), tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise LocalError(f"{path} is not TOML: {error}") from error
 
@@ -240,7 +240,7 @@ class Axes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
+class SweepScenario:
     """One kind of traffic, and everything it is run with."""
 
     name: str
@@ -274,7 +274,7 @@ class Limit:
 class Grid:
     """All runs of a sweep, before they are written out."""
 
-    scenarios: tuple[Scenario, ...]
+    scenarios: tuple[SweepScenario, ...]
     networks: Mapping[str, NetworkPlan]
     limits: Mapping[str, Limit]
     variants: Mapping[str, Variant]
@@ -298,7 +298,7 @@ class Grid:
             return None
         return f"more than {limit.processes} processes: {limit.because}"
 
-    def _plans_of(self, scenario: Scenario) -> list[RunPlan]:
+    def _plans_of(self, scenario: SweepScenario) -> list[RunPlan]:
         axes = scenario.axes
         plans: list[RunPlan] = []
         for network in axes.networks:
@@ -330,7 +330,7 @@ def read_grid(path: Path) -> Grid:
     return parse_grid(read_toml(path), path.parent)
 
 
-def parse_grid(section: Section, folder: Path) -> Grid:
+def parse_grid(section: ConfigSection, folder: Path) -> Grid:
     """The grid in a table; files that it names are relative to `folder`."""
     networks = section.parsed("network", lambda name, below: own_network(name, below, folder))
     limits = section.parsed("limit", lambda _, below: limit_of(below))
@@ -365,7 +365,7 @@ def named_network(name: str, own: list[str]) -> NetworkPlan:
     return NetworkPlan(name=name, like=name, patience_ns=NETWORKS[name].patience_ns)
 
 
-def own_network(name: str, section: Section, folder: Path) -> NetworkPlan:
+def own_network(name: str, section: ConfigSection, folder: Path) -> NetworkPlan:
     """A network that the grid describes."""
     like = section.text("like", "reliable")
     if like not in NETWORKS:
@@ -399,12 +399,12 @@ def located_latency(text: str | None, folder: Path) -> tuple[str | None, str]:
     return f"{kind}:{file}", contents_of([file])
 
 
-def limit_of(section: Section) -> Limit:
+def limit_of(section: ConfigSection) -> Limit:
     """How far a protocol goes."""
     return Limit(processes=section.count("processes"), because=section.text("because"))
 
 
-def variant_of(name: str, section: Section) -> Variant:
+def variant_of(name: str, section: ConfigSection) -> Variant:
     """A protocol with options; `LocalError` if it does not have them."""
     if name in PROTOCOLS or name in ALIASES:
         raise LocalError(f"{section.where}: a protocol of the catalogue has the same name")
@@ -424,16 +424,16 @@ def variant_of(name: str, section: Section) -> Variant:
 
 def parse_scenario(
     name: str,
-    section: Section,
-    common: Section,
+    section: ConfigSection,
+    common: ConfigSection,
     folder: Path,
     variants: Mapping[str, Variant],
-) -> Scenario:
+) -> SweepScenario:
     """One scenario; what it does not say itself, the common part says."""
     traffics: tuple[TrafficPlan, ...] | tuple[ReplayPlan, ...]
     replays = section.has("replay")
     traffics = replays_of(section, folder) if replays else (traffic_of(section),)
-    scenario = Scenario(
+    scenario = SweepScenario(
         name=name,
         traffics=traffics,
         axes=axes_of(section, common, traffics, variants),
@@ -449,8 +449,8 @@ def parse_scenario(
 
 
 def axes_of(
-    section: Section,
-    common: Section,
+    section: ConfigSection,
+    common: ConfigSection,
     traffics: tuple[TrafficPlan, ...] | tuple[ReplayPlan, ...],
     variants: Mapping[str, Variant],
 ) -> Axes:
@@ -478,9 +478,9 @@ def axes_of(
     )
 
 
-def traffic_of(section: Section) -> TrafficPlan:
+def traffic_of(section: ConfigSection) -> TrafficPlan:
     """A workload of the simulator's."""
-    usual = Traffic()
+    usual = TrafficSettings()
     name = section.text("workload", "poisson")
     if name == "replay":
         raise section.error("workload", "is 'replay'; write: replay = \"FOLDER/workload\"")
@@ -498,7 +498,7 @@ def traffic_of(section: Section) -> TrafficPlan:
     )
 
 
-def replays_of(section: Section, folder: Path) -> tuple[ReplayPlan, ...]:
+def replays_of(section: ConfigSection, folder: Path) -> tuple[ReplayPlan, ...]:
     """A recorded workload, or several."""
     run_id = section.optional_text("run_id")
     plans = [plan_replay(folder / text, run_id) for text in section.texts("replay")]

@@ -32,8 +32,8 @@ from antecede_audit.measure.instants import instants_of
 from antecede_audit.measure.non_causal import lateness_of_run
 from antecede_lab.simulator.engine import Progress
 from antecede_lab.simulator.histogram import Histogram
-from antecede_lab.simulator.measures import Measures, Occupancy
-from antecede_lab.simulator.run import Leftovers, RunResult, fitted, simulate
+from antecede_lab.simulator.measures import Occupancy, RunMeasures
+from antecede_lab.simulator.run import RunLeftovers, RunResult, fitted, simulate
 from antecede_lab.simulator.workloads.replay import Replay
 from antecede_lab.simulator.workloads.workload import Workload
 from antecede_lab.sweep.run_plan import RunPlan, parse_plan
@@ -165,7 +165,7 @@ class Deadline:
             )
 
 
-def left_text(leftovers: Leftovers) -> str:
+def left_text(leftovers: RunLeftovers) -> str:
     """What a run left undone."""
     counts = {
         "messages not sent": leftovers.unsent,
@@ -215,7 +215,7 @@ def request_fields(workload: Workload) -> Figures:
     }
 
 
-def totals(measures: Measures) -> Figures:
+def totals(measures: RunMeasures) -> Figures:
     """Counts and ratios."""
     carrying = sum(kind.carrying for kind in measures.packets)
     return {
@@ -245,7 +245,7 @@ def occupancy_figures(occupancy: Occupancy) -> Figures:
     }
 
 
-def packet_rows(measures: Measures) -> list[Figures]:
+def packet_rows(measures: RunMeasures) -> list[Figures]:
     """What was transmitted of every kind of packet."""
     names = ("kind", *PACKET_TOTALS.names[1:])
     return [

@@ -29,7 +29,7 @@ from antecede_lab.simulator.networks import (
     parse_slow_link,
 )
 from antecede_lab.simulator.run import CORE
-from antecede_lab.simulator.workloads.catalogue import Traffic, build_workload
+from antecede_lab.simulator.workloads.catalogue import TrafficSettings, build_workload
 from antecede_lab.simulator.workloads.replay import Replay
 from antecede_lab.simulator.workloads.settings import Setting
 from antecede_lab.simulator.workloads.workload import Workload
@@ -89,7 +89,7 @@ class TrafficPlan:
 
     def workload(self, processes: int, seed: int) -> Workload:
         """The workload itself."""
-        traffic = Traffic(
+        traffic = TrafficSettings(
             processes=processes,
             messages=self.messages,
             interval_ns=self.interval_ns,

@@ -63,7 +63,7 @@ MEMBERS_WEIGHT: Final = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class SweepProgress:
     """How far a sweep has come; costs are guesses, in messages of a cheap protocol."""
 
     runs: int
@@ -73,7 +73,7 @@ class Progress:
     cost_done: float
 
 
-Report: TypeAlias = Callable[[Progress], None]
+Report: TypeAlias = Callable[[SweepProgress], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,7 +243,7 @@ class Sweep:
     def _tell(self, plans: Sequence[RunPlan]) -> None:
         if self._report is not None:
             self._report(
-                Progress(
+                SweepProgress(
                     runs=len(plans),
                     runs_done=len(self._done),
                     failed=self._failed,

@@ -25,7 +25,7 @@ from antecede_lab.protocols.facts.packets import (
     FactsMessage,
     FactsPermit,
     Mark,
-    Report,
+    PastReportField,
     Watermark,
 )
 
@@ -114,7 +114,9 @@ def read_facts_message(reader: WireReader, source: i64) -> FactsMessage:
     return FactsMessage(message, sequence - back, must, report, watermarks)
 
 
-def read_report(flags: i64, reader: WireReader, source: i64, sequence: i64) -> Report | None:
+def read_report(
+    flags: i64, reader: WireReader, source: i64, sequence: i64
+) -> PastReportField | None:
     """The report that the flags announce."""
     if flags & HAS_REPORT == 0:
         if flags & (HAS_SHAPE | HAS_FACTS) != 0 or flags >> HOPS_SHIFT != 0:
@@ -135,13 +137,13 @@ def read_report(flags: i64, reader: WireReader, source: i64, sequence: i64) -> R
         mask = read_mask(reader, shape & 15)
         exceptions = read_ids(reader, shape >> 4)
     facts = read_facts(reader, source, sequence) if flags & HAS_FACTS else []
-    return Report(mask, exceptions, facts, hops)
+    return PastReportField(mask, exceptions, facts, hops)
 
 
 # Filter and exceptions.
 
 
-def write_shape(report: Report, writer: BytesWriter) -> None:
+def write_shape(report: PastReportField, writer: BytesWriter) -> None:
     """Append the sizes of filter and exceptions in one byte, then both."""
     if len(report.exceptions) > EXCEPTIONS_MAX:
         raise LocalError(f"{len(report.exceptions)} exceptions cannot be encoded")

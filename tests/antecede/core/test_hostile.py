@@ -36,7 +36,7 @@ from antecede_lab.protocols.facts.packets import (
     FactsMessage,
     FactsPermit,
     Mark,
-    Report,
+    PastReportField,
 )
 from antecede_lab.protocols.link_packets import LinkAck
 from antecede_lab.protocols.mf import MfAck, MfMessage
@@ -63,7 +63,7 @@ some_ids = st.dictionaries(st.integers(0, 4), st.one_of(st.integers(1, 6), ids),
 )
 id_tuples = st.lists(ids, max_size=3).map(tuple)
 reports = st.builds(
-    Report,
+    PastReportField,
     st.sampled_from([0, 1, -1, 255, 1 << 62]),
     id_tuples,
     # Of messages of its own: of others' it could say that they are delivered, and be believed.
@@ -179,7 +179,7 @@ class Forger:
             message = Message(source, sequence, b"forged")
             for flag in (False, True):
                 assert not self.run.arrive(source, me, DataPacket(message, previous, flag))
-            report = Report(0, (), [], 1)
+            report = PastReportField(0, (), [], 1)
             for said in (None, report):
                 assert not self.run.arrive(source, me, FactsMessage(message, previous, [], said))
 

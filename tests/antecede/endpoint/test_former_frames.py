@@ -12,7 +12,7 @@ from antecede_lab.protocols.facts.packets import (
     FactsAsk,
     FactsMessage,
     FactsPermit,
-    Report,
+    PastReportField,
 )
 from antecede_lab.wire.codec import encode
 from tests.antecede.endpoint.endpoints import (
@@ -29,7 +29,9 @@ from tests.antecede.endpoint.endpoints import (
 
 FORMER = {
     "names": bytes([0x8B, 1, 5, 77, 3]) + b"dan",
-    "message": encode(FactsMessage(Message(0, 1, b"x"), 0, [], Report(0, (), [Fact(5, 6, 1)], 1))),
+    "message": encode(
+        FactsMessage(Message(0, 1, b"x"), 0, [], PastReportField(0, (), [Fact(5, 6, 1)], 1))
+    ),
     "clean message": encode(FactsMessage(Message(0, 1, b"x"), 0, [], None)),
     "ack": encode(FactsAck(1)),
     "permit": encode(FactsPermit(1)),

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from itertools import islice
 
-from antecede_lab.bench.peer import Peer, Stage, Volley
+from antecede_lab.bench.peer import Contestant, ContestRun, Volley
 from antecede_lab.bench.peers import tcp_streams
 
 
 class Leaky(tcp_streams.TcpStreams):
     """Loses one message of each volley."""
 
-    async def source(self, stage: Stage, volley: Volley) -> None:
+    async def source(self, stage: ContestRun, volley: Volley) -> None:
         await super().source(stage, Leaking(volley))  # type: ignore[arg-type]  # it iterates alike
 
 
@@ -30,7 +30,7 @@ class Leaking:
 class Crashing(tcp_streams.TcpStreams):
     """Does not survive its first message."""
 
-    async def source(self, stage: Stage, volley: Volley) -> None:  # noqa: ARG002 it never gets to them
+    async def source(self, stage: ContestRun, volley: Volley) -> None:  # noqa: ARG002 it never gets to them
         raise ValueError("cannot send this")
 
 
@@ -40,6 +40,6 @@ class Absent(tcp_streams.TcpStreams):
     package = "no_such_package"
 
 
-LEAKY: Peer = Leaky()
-CRASHING: Peer = Crashing()
-ABSENT: Peer = Absent()
+LEAKY: Contestant = Leaky()
+CRASHING: Contestant = Crashing()
+ABSENT: Contestant = Absent()

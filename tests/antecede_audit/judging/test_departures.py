@@ -1,6 +1,6 @@
 """What may be missing when somebody is gone, and what may not: each finding by hand."""
 
-from antecede_audit.judging.departures import Departures, Fence, Stale, judge
+from antecede_audit.judging.departures import Departures, ExpulsionRow, LateFromExpelled, judge
 from antecede_audit.judging.findings import Loss, MessageId
 from tests.antecede_audit.judging.stories import ALICE, BOB, CAROL, DAVE, Story
 
@@ -41,10 +41,10 @@ def test_who_goes_on_without_somebody_takes_nothing_more_of_it() -> None:
     story = Story()
     slow = story.send(BOB, ALICE, at=1)
     story.deliver(ALICE, slow, at=9)
-    fences = [Fence(at=ALICE, gone=BOB, time_ns=5_000)]
+    fences = [ExpulsionRow(at=ALICE, gone=BOB, time_ns=5_000)]
     judgement = judge(story.log, gone(BOB, fences=fences))
-    assert judgement.stale == [Stale(process=ALICE, message=MessageId(BOB, 1), gone=BOB)]
-    assert judge(story.log, gone(BOB, fences=[Fence(at=ALICE, gone=BOB, time_ns=9_000)])).ok
+    assert judgement.stale == [LateFromExpelled(process=ALICE, message=MessageId(BOB, 1), gone=BOB)]
+    assert judge(story.log, gone(BOB, fences=[ExpulsionRow(at=ALICE, gone=BOB, time_ns=9_000)])).ok
 
 
 def test_nor_does_anybody_who_has_what_was_sent_after_that() -> None:
@@ -56,9 +56,9 @@ def test_nor_does_anybody_who_has_what_was_sent_after_that() -> None:
     passed_on = story.send(CAROL, DAVE, at=8)
     story.deliver(DAVE, passed_on, at=9)
     story.deliver(DAVE, slow, at=10)
-    fences = [Fence(at=ALICE, gone=BOB, time_ns=5_000)]
+    fences = [ExpulsionRow(at=ALICE, gone=BOB, time_ns=5_000)]
     judgement = judge(story.log, gone(BOB, fences=fences))
-    assert judgement.stale == [Stale(process=DAVE, message=MessageId(BOB, 1), gone=BOB)]
+    assert judgement.stale == [LateFromExpelled(process=DAVE, message=MessageId(BOB, 1), gone=BOB)]
 
 
 def test_what_was_sent_before_binds_nobody() -> None:
@@ -67,14 +67,14 @@ def test_what_was_sent_before_binds_nobody() -> None:
     before = story.send(ALICE, CAROL, at=4)
     story.deliver(CAROL, before, at=7)
     story.deliver(CAROL, slow, at=10)
-    assert judge(story.log, gone(BOB, fences=[Fence(at=ALICE, gone=BOB, time_ns=5_000)])).ok
+    assert judge(story.log, gone(BOB, fences=[ExpulsionRow(at=ALICE, gone=BOB, time_ns=5_000)])).ok
 
 
 def test_nothing_sent_after_an_expulsion_is_delivered_at_the_expelled() -> None:
     story = Story()
     after = story.send(ALICE, BOB, at=6)
     story.deliver(BOB, after, at=7)
-    fences = [Fence(at=ALICE, gone=BOB, time_ns=5_000)]
+    fences = [ExpulsionRow(at=ALICE, gone=BOB, time_ns=5_000)]
     judgement = judge(story.log, gone(BOB, fences=fences))
     assert judgement.findings() == {"stale": 1}
 

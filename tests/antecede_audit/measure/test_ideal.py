@@ -11,7 +11,7 @@ from antecede.network_model.faults import Faults
 from antecede.network_model.latency import Exponential, Latency, Lognormal, Uniform
 from antecede_audit.eventlog.workload import WorkloadRow
 from antecede_audit.measure.non_causal import (
-    Copies,
+    RunCopies,
     ideal_deliveries,
     lateness,
     lateness_of_stretch,
@@ -97,10 +97,10 @@ def same_submissions(times: CopyTimes, processes: int) -> Replay:
     )
 
 
-def columns_of(times: CopyTimes) -> Copies:
+def columns_of(times: CopyTimes) -> RunCopies:
     keys = list(times.copies)
     copies = list(times.copies.values())
-    return Copies(
+    return RunCopies(
         sender=[sender for sender, _, _ in keys],
         sequence=[sequence for _, sequence, _ in keys],
         target=[target for _, _, target in keys],
@@ -138,14 +138,14 @@ def test_a_stretch_of_a_run_tells_what_the_whole_does(kind: str) -> None:
         run = watched("none", WORKLOADS[kind](seed), latency, seed)
         copies = columns_of(run)
         delivered_ns = [int(copy.delivered_ns) for copy in run.copies.values()]
-        every = {name: getattr(copies, name) for name in Copies.__dataclass_fields__}
+        every = {name: getattr(copies, name) for name in RunCopies.__dataclass_fields__}
         whole = lateness(pa.table({**every, "delivered_ns": delivered_ns}))
         in_order = sorted(range(len(whole)), key=lambda copy: copies.submitted_ns[copy])
         chosen = in_order[len(whole) // 4 : 3 * len(whole) // 4]
         first_ns = copies.submitted_ns[chosen[len(chosen) // 2]]
         columns = {
             name: [getattr(copies, name)[copy] for copy in chosen]
-            for name in Copies.__dataclass_fields__
+            for name in RunCopies.__dataclass_fields__
         }
         run_id = pa.array(["r"] * len(chosen))
         found = lateness_of_stretch(
@@ -164,10 +164,10 @@ def test_a_stretch_of_a_run_tells_what_the_whole_does(kind: str) -> None:
         assert any(whole[copy] for copy in counting), "some came too early"
 
 
-def of_copies(*copies: tuple[int, int, int, int, int]) -> Copies:
+def of_copies(*copies: tuple[int, int, int, int, int]) -> RunCopies:
     """Sender, sequence, target, submitted, travel of each."""
     columns = list(zip(*copies, strict=True))
-    return Copies(
+    return RunCopies(
         sender=columns[0],
         sequence=columns[1],
         target=columns[2],
@@ -198,7 +198,9 @@ def test_copies_that_take_no_time_arrive_after_they_were_submitted() -> None:
 
 def test_nothing_comes_of_nothing() -> None:
     empty: list[int] = []
-    copies = Copies(sender=empty, sequence=empty, target=empty, submitted_ns=empty, travel_ns=empty)
+    copies = RunCopies(
+        sender=empty, sequence=empty, target=empty, submitted_ns=empty, travel_ns=empty
+    )
     assert ideal_deliveries(copies) == []
 
 

@@ -1,15 +1,22 @@
 """Small event logs to look at: written down by hand, or recorded from a simulation."""
 
 from antecede.eventlog.log import ARRIVED, DELIVERED, NULL, SUBMITTED, TRANSMITTED, EventLog
-from antecede_audit.report.spacetime.recording import Rows, Run, build_run, rows_of_log
+from antecede_audit.report.spacetime.recording import (
+    Recording,
+    RecordingRows,
+    build_run,
+    rows_of_log,
+)
 from antecede_lab.simulator.networks import build_network
 from antecede_lab.simulator.run import fitted, simulate
-from antecede_lab.simulator.workloads.catalogue import Traffic, build_workload
+from antecede_lab.simulator.workloads.catalogue import TrafficSettings, build_workload
 
 
 def simulated(protocol: str, *, messages: int = 400, processes: int = 5, seed: int = 1) -> EventLog:
     """A run over a network that loses, repeats and reorders, everybody talking to everybody."""
-    traffic = Traffic(processes=processes, messages=messages, interval_ns=3_000_000, seed=seed)
+    traffic = TrafficSettings(
+        processes=processes, messages=messages, interval_ns=3_000_000, seed=seed
+    )
     workload = build_workload("poisson", traffic, {"multicast": "20%"})
     faults = build_network("lossy")
     info = fitted(protocol, workload, faults, link=True)
@@ -49,10 +56,10 @@ class Scribe:
         if arrived is not None:
             self._row(target, ARRIVED, NULL, NULL, target, packet, kind, arrived)
 
-    def rows(self) -> Rows:
+    def rows(self) -> RecordingRows:
         return rows_of_log(self.log)
 
-    def run(self) -> Run:
+    def run(self) -> Recording:
         return build_run(self.rows(), "by hand")
 
     def _row(

@@ -8,9 +8,9 @@ import pytest
 
 from antecede.core.errors import LocalError
 from antecede.eventlog.writers import write_events
-from antecede_audit.report.assemble import Wanted, make_report
+from antecede_audit.report.assemble import ReportOptions, make_report
 from antecede_audit.report.page.document import Report, page_text
-from antecede_audit.report.spacetime.recording import Window
+from antecede_audit.report.spacetime.recording import TimeRange
 from tests.antecede_audit.report.logs import Scribe, overtaken, simulated
 from tests.antecede_audit.report.results import (
     swept_run,
@@ -24,7 +24,7 @@ ROW = (2, 1, 1, 4_000_000, 0, 1, 9_000_000, 5_000_000, "transitive")
 
 
 def report_of(*paths: Path, **wanted: object) -> Report:
-    return make_report(list(paths), Wanted(**wanted))  # type: ignore[arg-type] # as given
+    return make_report(list(paths), ReportOptions(**wanted))  # type: ignore[arg-type] # as given
 
 
 def sections(report: Report) -> dict[str, str]:
@@ -194,7 +194,7 @@ def test_an_evaluation_comes_first(tmp_path: Path) -> None:
 def test_runs_and_parts_of_them_can_be_chosen(tmp_path: Path) -> None:
     for name in ("one", "two", "three"):
         write_events(tmp_path, overtaken().log, run_id=name)
-    report = report_of(tmp_path, runs=("t*",), window=Window(to_ns=3_000_000))
+    report = report_of(tmp_path, runs=("t*",), window=TimeRange(to_ns=3_000_000))
 
     assert report.subtitle.startswith("2 of 3 recorded runs are shown")
     assert "A part of the run: 8 of 12 events" in sections(report)["Spacetime diagram"]

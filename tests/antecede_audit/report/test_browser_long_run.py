@@ -7,7 +7,13 @@ from antecede_audit.report.page.document import Report
 from antecede_audit.report.page.markup import Markup
 from antecede_audit.report.recordings_page import spacetime_section
 from antecede_audit.report.spacetime.diagram import Diagram
-from antecede_audit.report.spacetime.recording import FIRST, MISSING, Copies, Packets, Run
+from antecede_audit.report.spacetime.recording import (
+    FIRST,
+    MISSING,
+    CopyColumns,
+    Packets,
+    Recording,
+)
 from tests.antecede_audit.report.chromium import Opened, chromium, write_page
 
 MS = 1_000_000
@@ -19,10 +25,10 @@ ARROWS_MAX = 1500
 BARS_MAX = 2400
 
 
-def long_copies() -> Copies:
+def long_copies() -> CopyColumns:
     """A message every tenth of a millisecond; half of them wait at their sender for a while."""
     chance = random.Random(7)
-    copies = Copies()
+    copies = CopyColumns()
     for number in range(MESSAGES):
         sender, target = chance.sample(range(PROCESSES), 2)
         submitted_ns = number * SPAN_NS // MESSAGES
@@ -42,7 +48,7 @@ def long_copies() -> Copies:
     return copies
 
 
-def long_packets(copies: Copies) -> Packets:
+def long_packets(copies: CopyColumns) -> Packets:
     """One packet for each copy, and an ack for each packet."""
     ends = list(zip(copies.sender, copies.target, strict=True))
     times = zip(copies.transmitted_ns, copies.arrived_ns, strict=True)
@@ -63,9 +69,9 @@ def long_packets(copies: Copies) -> Packets:
     )
 
 
-def long_run() -> Run:
+def long_run() -> Recording:
     copies = long_copies()
-    return Run(
+    return Recording(
         name="long",
         start_ns=0,
         span_ns=SPAN_NS + 50 * MS,

@@ -12,7 +12,7 @@ from antecede_audit.report.spacetime.recording import (
     FIRST,
     IMPLIED,
     MISSING,
-    Run,
+    Recording,
     build_run,
     ordered,
     rows_of_log,
@@ -22,7 +22,7 @@ from tests.antecede_audit.report.logs import Scribe, overtaken, simulated
 MS = 1_000_000
 
 
-def arrows(run: Run) -> list[tuple[str, int, int, int, int, int]]:
+def arrows(run: Recording) -> list[tuple[str, int, int, int, int, int]]:
     """Kind, source, target, sent and arrived in milliseconds, and which repetition it is."""
     packets = run.packets
     return [

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antecede_audit.report.spacetime.diagram import receive_bars, send_bars, stacked
-from antecede_audit.report.spacetime.recording import MISSING, Copies
+from antecede_audit.report.spacetime.recording import MISSING, CopyColumns
 from tests.antecede_audit.report.logs import Scribe
 
 MS = 1_000_000
@@ -29,7 +29,7 @@ def test_rows_do_not_disturb_each_other() -> None:
 
 
 def test_copies_of_one_message_that_leave_together_have_one_bar() -> None:
-    copies = Copies(sender=[0, 0, 0], sequence=[1, 1, 2], target=[1, 2, 1])
+    copies = CopyColumns(sender=[0, 0, 0], sequence=[1, 1, 2], target=[1, 2, 1])
     bars = stacked([0, 0, 0], [4, 4, 4], copies.sender, copies, 3)
 
     assert bars.lane == [0, 0, 1]

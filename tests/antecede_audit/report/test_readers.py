@@ -9,7 +9,13 @@ from antecede.core.errors import LocalError
 from antecede.eventlog.parquet import load_pyarrow
 from antecede_audit.report.audit_page import sample_text
 from antecede_audit.report.audit_results import audited, read_audit, steps_of
-from antecede_audit.report.recordings import DRAWN, Logged, first_few, pair_of, runs_worth_drawing
+from antecede_audit.report.recordings import (
+    DRAWN,
+    LoggedRun,
+    first_few,
+    pair_of,
+    runs_worth_drawing,
+)
 from antecede_audit.report.spacetime.recording import rows_of_log
 from antecede_audit.report.spacetime.violations import judged
 from antecede_lab.comparison.campaign import Campaign, entrants_of
@@ -249,8 +255,8 @@ def test_a_damaged_evaluation_is_an_error_that_says_so(tmp_path: Path) -> None:
 # Which runs are drawn.
 
 
-def logged(*run_ids: str) -> list[Logged]:
-    return [Logged(run_id=run_id, path=Path("events"), files=[]) for run_id in run_ids]
+def logged(*run_ids: str) -> list[LoggedRun]:
+    return [LoggedRun(run_id=run_id, path=Path("events"), files=[]) for run_id in run_ids]
 
 
 def test_protocols_on_the_same_workload_are_drawn_beside_each_other() -> None:

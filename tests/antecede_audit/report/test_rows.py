@@ -8,8 +8,8 @@ from antecede.core.errors import LocalError
 from antecede.eventlog.parquet import load_pyarrow
 from antecede.eventlog.writers import write_events
 from antecede_audit.report.spacetime.recording import (
-    Rows,
-    Window,
+    RecordingRows,
+    TimeRange,
     build_run,
     rows_of_files,
     rows_of_log,
@@ -19,7 +19,7 @@ from tests.antecede_audit.report.logs import overtaken, simulated
 MS = 1_000_000
 
 
-def spelt(rows: Rows) -> list[tuple[object, ...]]:
+def spelt(rows: RecordingRows) -> list[tuple[object, ...]]:
     """Rows with their packet kinds written out, in order."""
     return sorted(
         (*row[:7], rows.packet_kinds[row[7]] if row[7] >= 0 else "", *row[8:]) for row in rows.rows
@@ -43,7 +43,7 @@ def test_a_window_counts_from_the_start_of_the_whole_run(tmp_path: Path, suffix:
     scribe = overtaken()
     scribe_file = tmp_path / f"run{suffix}"
     write_events(scribe_file, scribe.log)
-    window = Window(from_ns=2 * MS, to_ns=4 * MS)
+    window = TimeRange(from_ns=2 * MS, to_ns=4 * MS)
     rows = rows_of_files([scribe_file], window)
 
     assert sorted({row[8] // MS for row in rows.rows}) == [2, 3, 4]
@@ -66,7 +66,7 @@ def test_of_a_long_run_the_first_events_are_read(tmp_path: Path, suffix: str) ->
 def test_the_later_part_of_a_long_run_can_be_had_too(tmp_path: Path) -> None:
     file = tmp_path / "run.parquet"
     write_events(file, overtaken().log)
-    rows = rows_of_files([file], Window(from_ns=3 * MS), most=2)
+    rows = rows_of_files([file], TimeRange(from_ns=3 * MS), most=2)
 
     assert sorted(row[8] // MS for row in rows.rows) == [3, 3]
 

@@ -13,7 +13,7 @@ from antecede_audit.report.spacetime.times import (
 )
 from antecede_lab.simulator.networks import build_network
 from antecede_lab.simulator.run import simulate
-from antecede_lab.simulator.workloads.catalogue import Traffic, build_workload
+from antecede_lab.simulator.workloads.catalogue import TrafficSettings, build_workload
 from tests.antecede_audit.report.logs import Scribe, overtaken
 
 MS = 1_000_000
@@ -80,7 +80,7 @@ def test_a_log_that_knows_only_the_two_ends_has_latencies_without_parts() -> Non
 
 
 def test_latencies_are_those_that_the_simulator_measured_itself() -> None:
-    workload = build_workload("poisson", Traffic(processes=5, messages=300), {})
+    workload = build_workload("poisson", TrafficSettings(processes=5, messages=300), {})
     result = simulate(
         "hybrid", workload, faults=build_network("lossy"), seed=1, record=True, measure=True
     )

@@ -5,7 +5,7 @@ from dataclasses import replace
 from antecede.eventlog.log import EventLog
 from antecede_audit.judging.oracle import check_log
 from antecede_audit.report.spacetime.recording import build_run, rows_of_log
-from antecede_audit.report.spacetime.violations import JUDGED_MESSAGES, Finder, judged
+from antecede_audit.report.spacetime.violations import JUDGED_MESSAGES, WitnessFinder, judged
 from tests.antecede_audit.report.logs import Scribe, overtaken, simulated
 
 MS = 1_000_000
@@ -15,7 +15,7 @@ def test_the_triangle_is_shown_with_its_path() -> None:
     scribe = overtaken()
     verdict = judged(scribe.rows().rows)
     assert verdict is not None
-    [shown] = Finder(build_run(scribe.rows(), "triangle")).shown(verdict.violations)
+    [shown] = WitnessFinder(build_run(scribe.rows(), "triangle")).shown(verdict.violations)
 
     assert shown.text == (
         "P2 delivered message 1 of P1 at 4 ms, but message 1 of P0, which caused it, only at "
@@ -34,7 +34,7 @@ def test_times_count_from_the_start_of_the_run() -> None:
     later.deliver(1004, 1, 0, 1)
     verdict = judged(later.rows().rows)
     assert verdict is not None
-    finder = Finder(later.run())
+    finder = WitnessFinder(later.run())
 
     for violations in (
         verdict.violations,
@@ -48,7 +48,7 @@ def test_witnesses_that_are_looked_up_are_those_of_the_oracle() -> None:
     log = simulated("none", messages=600)
     run = build_run(rows_of_log(log), "none")
     violations = check_log(log).violations
-    finder = Finder(run)
+    finder = WitnessFinder(run)
 
     assert len(violations) > 20
     assert any(len(shown.path) > 1 for shown in finder.shown(violations))
@@ -63,7 +63,7 @@ def test_a_violation_of_messages_that_are_not_in_the_run_is_left_out() -> None:
     other = Scribe()
     other.submit(0, 0, 1, 1)
 
-    assert Finder(other.run()).shown(verdict.violations) == []
+    assert WitnessFinder(other.run()).shown(verdict.violations) == []
 
 
 def test_without_a_path_in_the_log_the_violation_is_told_all_the_same() -> None:
@@ -75,7 +75,9 @@ def test_without_a_path_in_the_log_the_violation_is_told_all_the_same() -> None:
     strange.submit(3, 1, 1, 2)
     strange.deliver(6, 2, 1, 1)
     strange.deliver(9, 2, 0, 1)
-    [shown] = Finder(strange.run()).shown([replace(one, witness=()) for one in verdict.violations])
+    [shown] = WitnessFinder(strange.run()).shown(
+        [replace(one, witness=()) for one in verdict.violations]
+    )
 
     assert shown.path == ()
     assert "which caused it" in shown.text

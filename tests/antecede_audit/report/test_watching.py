@@ -7,15 +7,15 @@ import pytest
 
 from antecede_audit.report.charts.draw import DIGIT_ROOM, LEFT
 from antecede_audit.report.watch_page import lag_text, watch_page
-from antecede_audit.spark.watch.progress import Channel, Progress
+from antecede_audit.spark.watch.progress import BatchProgress, Channel
 
 S = 1_000_000_000
 NOW_NS = 1_800_000_000 * S
 
 
-def batch(number: int, mark_ns: int, violations: int = 0) -> Progress:
+def batch(number: int, mark_ns: int, violations: int = 0) -> BatchProgress:
     counts = dict.fromkeys(("duplicates", "inventions", "losses", "retracted", "open_copies"), 0)
-    return Progress(
+    return BatchProgress(
         batch=number,
         mark_ns=mark_ns,
         clock_ns=NOW_NS,
@@ -29,7 +29,7 @@ def judged_up_to(mark_ns: int) -> str:
     return lag_text([batch(0, mark_ns)])
 
 
-def page(*progress: Progress) -> str:
+def page(*progress: BatchProgress) -> str:
     return watch_page(progress, [Channel(sender=0, process=1, violations=7)], {1: "b"}, "log", 10)
 
 

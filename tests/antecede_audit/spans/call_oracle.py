@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, final
 
 from antecede_audit.columns.arrow_rows import Batch, Column, batch_of_rows
 from antecede_audit.spans.call_columns import compacted
-from antecede_audit.spans.formats.records import Span
+from antecede_audit.spans.formats.records import SpanRecord
 from antecede_audit.spans.schemas import HASHED, MESSAGES, NUMBERED, TEXT, table
 
 CLIENT, SERVER, PRODUCER, CONSUMER, UNKNOWN = "client", "server", "producer", "consumer", ""
@@ -56,7 +56,7 @@ def span_key(trace: str, span: str) -> str:
     return f"{trace}/{span}"
 
 
-def calls_of_trace(spans: Sequence[Span], tally: Counter[str]) -> Iterator[Call]:
+def calls_of_trace(spans: Sequence[SpanRecord], tally: Counter[str]) -> Iterator[Call]:
     """The messages of a trace; what else is worth counting goes to `tally`.
 
     Of spans that are there twice the first counts, so they must come in the order of their files.
@@ -78,8 +78,8 @@ def calls_of_trace(spans: Sequence[Span], tally: Counter[str]) -> Iterator[Call]
 class Trace:
     """The spans of a trace, each with its place, its parent and its handler."""
 
-    def __init__(self, spans: Sequence[Span], tally: Counter[str]) -> None:
-        first: dict[tuple[str, str], Span] = {}
+    def __init__(self, spans: Sequence[SpanRecord], tally: Counter[str]) -> None:
+        first: dict[tuple[str, str], SpanRecord] = {}
         for span in spans:
             first.setdefault((span.span, span.process), span)
         self.spans: Final = list(first.values())
@@ -173,7 +173,7 @@ class Trace:
             return NOBODY
         return min(candidates, key=lambda other: self._distance(span, self.spans[other]))
 
-    def _distance(self, span: Span, parent: Span) -> tuple[bool, bool]:
+    def _distance(self, span: SpanRecord, parent: SpanRecord) -> tuple[bool, bool]:
         """Of the sides of a shared span the one in the same process, or the server, is closer."""
         return parent.process != span.process, parent.kind not in SENDING_SIDE
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from antecede_audit.columns.hashing import hashes_of
-from antecede_audit.spans.formats.records import Copy, Span
+from antecede_audit.spans.formats.records import MessageRecord, SpanRecord
 from antecede_audit.spans.ties import ranks_of
 from tests.antecede_audit.spans.call_oracle import Call, calls_of_trace, span_key
 
@@ -49,10 +49,12 @@ class Happened(NamedTuple):
 
 
 def messages_among(
-    spans: Sequence[Span], copies: Iterable[tuple[str, Copy]], numbers: Mapping[str, int]
+    spans: Sequence[SpanRecord],
+    copies: Iterable[tuple[str, MessageRecord]],
+    numbers: Mapping[str, int],
 ) -> list[Call]:
     """All messages, and of one-way ones that a process received twice the first."""
-    traces: dict[str, list[Span]] = defaultdict(list)
+    traces: dict[str, list[SpanRecord]] = defaultdict(list)
     for span in spans:
         traces[span.trace].append(span)
     tally: Counter[str] = Counter()
@@ -74,7 +76,7 @@ def messages_among(
     return [*(call for call in found if not call.one_way), *first, *told]
 
 
-def linked_call(cause: Span, effect: Span, link: str) -> Call:
+def linked_call(cause: SpanRecord, effect: SpanRecord, link: str) -> Call:
     """The message from one span to another that names it."""
     produced = cause.kind == "producer"
     end_ns = cause.start_ns if cause.end_ns is None else cause.end_ns
@@ -103,7 +105,7 @@ def turn_of(call: Call, numbers: Mapping[str, int]) -> tuple[object, ...]:
     return tuple((value is not None, value) for value in (*values, call.sent_latest_ns))
 
 
-def call_of_copy(source: str, copy: Copy) -> Call:
+def call_of_copy(source: str, copy: MessageRecord) -> Call:
     """A line of a message table; numbers of lines mean those of the same file."""
 
     def own(label: str) -> str:

@@ -8,8 +8,8 @@ import zipfile
 from typing import Any
 
 from antecede_audit.spans.formats.catalogue import AUTO, Found, detected, one_by_one, read_content
-from antecede_audit.spans.formats.containers import Content, Damage, contents
-from antecede_audit.spans.formats.records import Copy, Reject, Span
+from antecede_audit.spans.formats.containers import Content, DamagedFile, contents
+from antecede_audit.spans.formats.records import MessageRecord, RejectRecord, SpanRecord
 
 START_US = 1_700_000_000_000_000
 """Where sample times begin, in microseconds."""
@@ -30,9 +30,9 @@ def span(
     trace: str = "t",
     follows: bool = False,
     links: list[str] | None = None,
-) -> Span:
+) -> SpanRecord:
     """A span as reading yields it; times are in nanoseconds after the start."""
-    return Span(
+    return SpanRecord(
         trace=trace,
         span=name,
         parent=parent,
@@ -154,9 +154,9 @@ def as_gzip(data: bytes) -> bytes:
     return gzip.compress(data)
 
 
-def unpacked(data: bytes) -> tuple[list[tuple[str, bytes]], list[Damage]]:
+def unpacked(data: bytes) -> tuple[list[tuple[str, bytes]], list[DamagedFile]]:
     """The files in a file, and what was damaged."""
-    damages: list[Damage] = []
+    damages: list[DamagedFile] = []
     found = [
         (content.name, content.stream.read())
         for content in contents("file", io.BytesIO(data), damages)
@@ -183,14 +183,16 @@ def form_of(content: Content, format_name: str, unit: str | None) -> str:
     return kind
 
 
-def spans_of(found: list[Found]) -> list[Span]:
-    return [record for record in found if isinstance(record, Span)]
+def spans_of(found: list[Found]) -> list[SpanRecord]:
+    return [record for record in found if isinstance(record, SpanRecord)]
 
 
-def copies_of(found: list[Found]) -> list[Copy]:
-    return [record for record in found if isinstance(record, Copy)]
+def copies_of(found: list[Found]) -> list[MessageRecord]:
+    return [record for record in found if isinstance(record, MessageRecord)]
 
 
 def rejects_of(found: list[Found]) -> list[tuple[str, str]]:
     """Position and reason of everything that was rejected."""
-    return [(record.position, record.reason) for record in found if isinstance(record, Reject)]
+    return [
+        (record.position, record.reason) for record in found if isinstance(record, RejectRecord)
+    ]

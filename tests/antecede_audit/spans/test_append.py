@@ -21,7 +21,7 @@ from antecede_audit.eventlog import read_events
 from antecede_audit.jobs.ingest import ingest_small
 from antecede_audit.judging.oracle import check_log
 from antecede_audit.spans import steps
-from antecede_audit.spans.summary import Summary
+from antecede_audit.spans.summary import IngestSummary
 from antecede_audit.spark.ingest import ingest
 from antecede_audit.spark.schemas import EVENTS, with_run_id
 from antecede_audit.spark.table_formats import write_run
@@ -72,7 +72,7 @@ def batches_of(lines: Sequence[str], cuts: Sequence[int], folder: Path) -> list[
     return files
 
 
-def added(files: Sequence[Path], out: Path) -> Summary:
+def added(files: Sequence[Path], out: Path) -> IngestSummary:
     """The files, one after the other."""
     found = [ingest_small([str(one)], str(out), append=True, run_id="run") for one in files]
     assert found[-1] is not None
@@ -124,7 +124,7 @@ def test_batches_on_spark_are_those_of_this_process(spark: SparkSession, tmp_pat
     assert (large.batches, large.run_id) == (2, "r/1")
     assert tables_at(tmp_path / "small") == tables_at(tmp_path / "mixed")
     known = ingest(spark, batch, out, append=True, run_id=None)
-    assert known == Summary.of_object(mixed.as_object() | {"skipped": sorted(batch)})
+    assert known == IngestSummary.of_object(mixed.as_object() | {"skipped": sorted(batch)})
 
 
 def test_what_was_read_is_skipped_whatever_it_is_called(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from antecede_audit.columns.arrow_rows import Batch, Row, batch_of_rows, rows_of
 from antecede_audit.spans.call_columns import calls_among
-from antecede_audit.spans.formats.records import Span
+from antecede_audit.spans.formats.records import SpanRecord
 from antecede_audit.spans.partitioning import CALLING, MOVED_SPANS
 from antecede_audit.spans.schemas import MESSAGES
 from tests.antecede_audit.spans.call_oracle import calls_of_trace, messages_of
@@ -32,7 +32,7 @@ spans = st.builds(
 distinct = st.lists(spans, max_size=12, unique_by=lambda one: (one.trace, one.span))
 
 
-def one_by_one(found: list[Span]) -> tuple[list[Row], Counter[str]]:
+def one_by_one(found: list[SpanRecord]) -> tuple[list[Row], Counter[str]]:
     """The rows of every trace for itself, and what was counted."""
     tally: Counter[str] = Counter()
     calls = [
@@ -43,13 +43,13 @@ def one_by_one(found: list[Span]) -> tuple[list[Row], Counter[str]]:
     return list(rows_of([messages_of(calls, KEYS)], MESSAGES.names)), tally
 
 
-def packed(found: list[Span]) -> Batch:
+def packed(found: list[SpanRecord]) -> Batch:
     """Spans as a task has them, with their places."""
     rows = [(*one[: len(CALLING)], 0, place) for place, one in enumerate(found)]
     return batch_of_rows(rows, MOVED_SPANS)
 
 
-def check_columns(found: list[Span], places: list[int] | None = None) -> None:
+def check_columns(found: list[SpanRecord], places: list[int] | None = None) -> None:
     """That messages in columns, of spans in any order, are those that are found one by one."""
     tally: Counter[str] = Counter()
     spread = packed(found)
@@ -66,7 +66,9 @@ def check_columns(found: list[Span], places: list[int] | None = None) -> None:
 @given(
     found=st.one_of(distinct, st.lists(spans, max_size=12)), order=st.randoms(use_true_random=False)
 )
-def test_messages_are_those_of_every_trace_for_itself(found: list[Span], order: Random) -> None:
+def test_messages_are_those_of_every_trace_for_itself(
+    found: list[SpanRecord], order: Random
+) -> None:
     places = list(range(len(found)))
     order.shuffle(places)
     check_columns(found, places)

@@ -5,18 +5,18 @@ What is said here of the oracle's messages is true of those in columns: they are
 
 from collections import Counter
 
-from antecede_audit.spans.formats.records import TIME_NS_MAX, Span
+from antecede_audit.spans.formats.records import TIME_NS_MAX, SpanRecord
 from tests.antecede_audit.spans.call_oracle import Call, calls_of_trace
 from tests.antecede_audit.spans.samples import START_NS, span
 from tests.antecede_audit.spans.test_call_columns import check_columns
 
 
-def calls(*spans: Span) -> list[Call]:
+def calls(*spans: SpanRecord) -> list[Call]:
     check_columns(list(spans))
     return list(calls_of_trace(spans, Counter()))
 
 
-def tally(*spans: Span) -> dict[str, int]:
+def tally(*spans: SpanRecord) -> dict[str, int]:
     check_columns(list(spans))
     counted: Counter[str] = Counter()
     list(calls_of_trace(spans, counted))

@@ -13,19 +13,19 @@ from antecede_audit.spans.causes import (
     GROUPED,
     PLANNED,
     RECALLED,
-    Local,
+    LocalEvent,
     planned_batches,
     planned_messages,
 )
 from antecede_audit.spans.order import MUTUAL, ORDINARY, SENDING
-from antecede_audit.spans.plans import Plans
+from antecede_audit.spans.plans import CauseColumns
 
 
 class Diary:
     """The events of process 0, a nanosecond apart, with names for messages."""
 
     def __init__(self, scope: int | None = None) -> None:
-        self.events: list[Local] = []
+        self.events: list[LocalEvent] = []
         self._scope = scope
         self._ids = count()
         self._numbers: dict[str, int] = {}
@@ -41,7 +41,7 @@ class Diary:
         time_ns = 100 + len(self.events)
         keys = [None if key is None else hash(key) for key in (by, name, answers)]
         event = (0, self._scope, phase, number, time_ns, 1, 7, *keys, None, None)
-        self.events.append(Local._make(event))
+        self.events.append(LocalEvent._make(event))
 
     def causes(self) -> dict[str, list[str]]:
         """By message sent: what it waits for."""
@@ -152,7 +152,7 @@ def test_a_reply_waits_for_its_own_calls_whatever_other_handlers_do_meanwhile() 
 
 def test_copies_of_one_message_are_one_row() -> None:
     copies = [
-        Local(3, None, SENDING, 9, 50, target, size, None, 1, None, None, None)
+        LocalEvent(3, None, SENDING, 9, 50, target, size, None, 1, None, None, None)
         for target, size in ((4, 1), (5, 2), (4, 1))
     ]
 
@@ -160,8 +160,8 @@ def test_copies_of_one_message_are_one_row() -> None:
 
 
 def test_named_causes_are_those_and_no_others() -> None:
-    def event(phase: int, number: int, label: str, causes: list[str]) -> Local:
-        return Local(0, None, phase, number, number, 1, 0, None, number, None, label, causes)
+    def event(phase: int, number: int, label: str, causes: list[str]) -> LocalEvent:
+        return LocalEvent(0, None, phase, number, number, 1, 0, None, number, None, label, causes)
 
     events = [
         event(ORDINARY, 1, "x", []),
@@ -191,7 +191,7 @@ GROUPED_TYPES = [
 ]
 
 
-def some_work(chance: Random, process: int, scope: int | None) -> list[Local]:
+def some_work(chance: Random, process: int, scope: int | None) -> list[LocalEvent]:
     """What a process does in a trace: often it answers one request, sometimes it does others."""
     events = []
     for place in range(chance.choice([1, 2, 2, 2, 3, 6])):
@@ -202,13 +202,13 @@ def some_work(chance: Random, process: int, scope: int | None) -> list[Local]:
         handler, answers = (chance.choice([7, 7, 7, 8, None]) for _ in range(2))
         causes = ["x"] if chance.random() < 0.1 else None
         event = (process, scope, phase, number, 10 * place, 1, 5, handler, number, answers)
-        events.append(Local(*event, "x", causes))
+        events.append(LocalEvent(*event, "x", causes))
     return events
 
 
-def some_calls(chance: Random, process: int, scope: int | None) -> list[Local]:
+def some_calls(chance: Random, process: int, scope: int | None) -> list[LocalEvent]:
     """What a process does in a trace if all messages have one copy: it asks, is asked, answers."""
-    events: list[Local] = []
+    events: list[LocalEvent] = []
     asked: list[int] = []
     answered: set[int] = set()
     for place in range(chance.randint(1, 40)):
@@ -226,14 +226,14 @@ def some_calls(chance: Random, process: int, scope: int | None) -> list[Local]:
             answers = number + 1
             answered.add(answers)
         event = (process, scope, phase, number, 10 * place, 1, 5, handler, number, answers)
-        events.append(Local(*event, None, None))
+        events.append(LocalEvent(*event, None, None))
     return events
 
 
 @pytest.mark.parametrize("some", [some_work, some_calls])
 @pytest.mark.parametrize("seed", range(20))
 def test_in_columns_all_wait_for_what_they_do_one_by_one(
-    seed: int, some: Callable[[Random, int, int | None], list[Local]]
+    seed: int, some: Callable[[Random, int, int | None], list[LocalEvent]]
 ) -> None:
     chance = Random(seed)
     works = [some(chance, trace % 3, trace if trace % 7 else None) for trace in range(60)]
@@ -245,7 +245,7 @@ def test_in_columns_all_wait_for_what_they_do_one_by_one(
     ]
     events = pa.record_batch(columns, names=list(GROUPED))
     found = list(rows_of(planned_batches(events, first_ns=0), PLANNED.names))
-    regular = Plans(events, RECALLED, CAUSES_MAX).regular
+    regular = CauseColumns(events, RECALLED, CAUSES_MAX).regular
 
     assert sorted(found) == sorted(one_by_one)
     assert regular.all() if some is some_calls else regular.any()

@@ -13,13 +13,13 @@ from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
 from antecede_audit.spans.names import run_named
-from antecede_audit.spans.summary import Contradiction, FormatCount, Summary
+from antecede_audit.spans.summary import Contradiction, FormatCount, IngestSummary
 from antecede_cli.audit.ingest import period_text, print_summary
 from antecede_cli.console import Console
 from antecede_cli.main import main
 from tests.antecede_audit.spans.samples import as_gzip, as_lines
 
-SUMMARY = Summary(
+SUMMARY = IngestSummary(
     run_id="shop",
     messages=1_200,
     copies=3_400,
@@ -47,7 +47,7 @@ SUMMARY = Summary(
 )
 
 
-def page(summary: Summary) -> str:
+def page(summary: IngestSummary) -> str:
     """What is printed, without the lines of tables and with single spaces."""
     console = Console(file=io.StringIO(), width=110, highlight=False)
     print_summary(console, summary, "out/dir")

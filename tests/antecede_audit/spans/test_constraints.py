@@ -11,8 +11,8 @@ from antecede_audit.columns.clock_offsets import (
     MEDIAN,
     NONE,
     SMALLEST,
+    ConstraintSystem,
     Gap,
-    System,
     bounds_of,
     mended,
     repaired_clocks,
@@ -53,7 +53,7 @@ def can_be_satisfied(bounds: dict[tuple[str, str], int]) -> bool:
 def test_a_contradiction_is_found_exactly_if_there_is_one(
     bounds: dict[tuple[str, str], int],
 ) -> None:
-    cycles = System(NAMES, bounds).settle(np.zeros(len(NAMES), np.int64))
+    cycles = ConstraintSystem(NAMES, bounds).settle(np.zeros(len(NAMES), np.int64))
 
     assert bool(cycles) is not can_be_satisfied(bounds)
     for cycle in cycles:

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from antecede.core.errors import LocalError
 from antecede_audit.jobs.ingest import ingest_small
 from antecede_audit.jobs.trace_files import find_files
-from antecede_audit.spans.reading import Manner
+from antecede_audit.spans.reading import ReadOptions
 from antecede_audit.spark.ingest import ingest
 from antecede_audit.spark.readers import SpanReader
 from antecede_cli.main import main
@@ -123,7 +123,7 @@ def test_spark_fails_with_the_names_of_files_that_cannot_be_read(
     assert f"{header} (damaged file (BadGzipFile))" in said
     assert not (out / "summary.json").exists()
 
-    reader = SpanReader([str(refused)], Manner(format_name="otlp"))
+    reader = SpanReader([str(refused)], ReadOptions(format_name="otlp"))
     with pytest.raises(LocalError, match=f"cannot read {refused}"):
         list(reader.read(reader.partitions()[0]))
 

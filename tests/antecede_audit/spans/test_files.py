@@ -15,9 +15,9 @@ from antecede.core.errors import LocalError
 from antecede_audit.jobs import trace_files as sources
 from antecede_audit.jobs.trace_files import find_files, parts_of
 from antecede_audit.spans.formats.catalogue import detected
-from antecede_audit.spans.formats.containers import Damage
-from antecede_audit.spans.formats.records import Copy, Reject, Span
-from antecede_audit.spans.reading import FileRead, Manner, Numbered, read_part
+from antecede_audit.spans.formats.containers import DamagedFile
+from antecede_audit.spans.formats.records import MessageRecord, RejectRecord, SpanRecord
+from antecede_audit.spans.reading import FileRead, Numbered, ReadOptions, read_part
 from tests.antecede_audit.spans.samples import (
     NEZHA_HEADER,
     START_NS,
@@ -82,11 +82,14 @@ def test_a_truncated_file_is_read_as_far_as_it_goes(pack: Callable[[bytes], byte
 
     assert noise.startswith(found)
     assert len(found) > 100_000 or pack is bz2.compress, "whose blocks are larger than that"
-    assert damages == [Damage("file", "truncated file")]
+    assert damages == [DamagedFile("file", "truncated file")]
 
 
 def test_a_file_without_its_last_bytes_is_all_there() -> None:
-    assert unpacked(as_gzip(TEXT)[:-4]) == ([("file", TEXT)], [Damage("file", "truncated file")])
+    assert unpacked(as_gzip(TEXT)[:-4]) == (
+        [("file", TEXT)],
+        [DamagedFile("file", "truncated file")],
+    )
 
 
 def test_a_truncated_archive_has_its_first_members() -> None:
@@ -98,7 +101,7 @@ def test_a_truncated_archive_has_its_first_members() -> None:
 
 
 def test_a_damaged_archive_is_said_to_be_damaged() -> None:
-    damage = Damage("file", "damaged file (BadZipFile)")
+    damage = DamagedFile("file", "damaged file (BadZipFile)")
     assert unpacked(as_zip(a=b"1" * 100)[:-30]) == ([], [damage])
     spoilt = bytearray(as_gzip(TEXT))
     spoilt[40] ^= 255
@@ -108,7 +111,9 @@ def test_a_damaged_archive_is_said_to_be_damaged() -> None:
 def records_of(*paths: Path | str, format_name: str = "auto") -> list[Numbered]:
     """Everything that is read from these paths, in order."""
     parts = parts_of(find_files([str(path) for path in paths]).files)
-    return [record for part in parts for record in read_part(part, Manner(format_name=format_name))]
+    return [
+        record for part in parts for record in read_part(part, ReadOptions(format_name=format_name))
+    ]
 
 
 def what(records: list[Numbered]) -> list[object]:
@@ -133,7 +138,7 @@ def test_a_file_that_is_named_is_read_whatever_it_is_called(tmp_path: Path) -> N
     file = tmp_path / "trace"
     file.write_bytes(ZIPKIN)
 
-    assert [type(record) for record in what(records_of(file))] == [Span, FileRead]
+    assert [type(record) for record in what(records_of(file))] == [SpanRecord, FileRead]
     assert what(records_of(f"file://{file}")) == what(records_of(file))
 
 
@@ -180,7 +185,7 @@ def test_files_of_no_known_format_are_set_aside(tmp_path: Path) -> None:
     (tmp_path / "c.txt").write_text("")
     records = records_of(tmp_path)
 
-    assert [record.reason for record in what(records) if isinstance(record, Reject)] == [
+    assert [record.reason for record in what(records) if isinstance(record, RejectRecord)] == [
         "a graph of dependencies, without times: `antecede grow` takes it",
         "none of the formats that are understood",
         "empty file",
@@ -196,11 +201,11 @@ def test_damage_is_a_reject_after_what_could_be_read(tmp_path: Path) -> None:
     (tmp_path / "a.csv.gz").write_bytes(packed[: len(packed) // 2])
     records = records_of(tmp_path)
 
-    spans = [record for record in what(records) if isinstance(record, Span)]
+    spans = [record for record in what(records) if isinstance(record, SpanRecord)]
     assert len(spans) > 1_000
     name = str(tmp_path / "a.csv.gz")
     assert [record[2:] for record in records[-2:]] == [
-        (name, Reject("", "truncated file", "")),
+        (name, RejectRecord("", "truncated file", "")),
         (name, FileRead("damaged", len(spans), None, "truncated file")),
     ]
 
@@ -209,7 +214,7 @@ def test_one_damage_is_one_reject_however_often_it_is_met(tmp_path: Path) -> Non
     lines = [nezha_line(str(i), "root", "pod", i, i + 9) for i in range(20_000)]
     packed = as_gzip(as_tar(**{"a.csv": as_lines(NEZHA_HEADER, *lines)}))
     (tmp_path / "a.tar.gz").write_bytes(packed[: len(packed) // 2])
-    last = Reject("", "truncated file", "")
+    last = RejectRecord("", "truncated file", "")
 
     assert [record[2] for record in records_of(tmp_path) if record[3] == last] == [
         str(tmp_path / "a.tar.gz"),
@@ -229,12 +234,12 @@ def test_large_files_of_lines_are_read_in_parts(
     (tmp_path / "c.jsonl").write_bytes(b"\n".join(documents))
     records = what(records_of(tmp_path))
 
-    spans = [record for record in records if isinstance(record, Span)]
+    spans = [record for record in records if isinstance(record, SpanRecord)]
     assert [one.start_ns for one in spans[:300]] == [START_NS + i for i in range(300)]
     assert [one.span for one in spans[300:]] == [str(i) for i in range(100)]
-    copies = [record for record in records if isinstance(record, Copy)]
+    copies = [record for record in records if isinstance(record, MessageRecord)]
     assert [one.sender for one in copies] == [f"p{i}" for i in range(900)]
-    assert [record for record in records if isinstance(record, Reject)] == []
+    assert [record for record in records if isinstance(record, RejectRecord)] == []
 
 
 def test_a_bad_line_amid_a_large_file_is_called_by_its_first_byte(
@@ -243,9 +248,11 @@ def test_a_bad_line_amid_a_large_file_is_called_by_its_first_byte(
     monkeypatch.setattr(sources, "PART_BYTES", 50)
     data = as_lines(*[f"p{i} p{i + 1} {i}" for i in range(20)], "oops", "a b 3")
     (tmp_path / "b.txt").write_bytes(data)
-    rejects = [record for record in what(records_of(tmp_path)) if isinstance(record, Reject)]
+    rejects = [record for record in what(records_of(tmp_path)) if isinstance(record, RejectRecord)]
 
-    assert rejects == [Reject(f"byte {data.index(b'oops')}", "fewer than three columns", "oops")]
+    assert rejects == [
+        RejectRecord(f"byte {data.index(b'oops')}", "fewer than three columns", "oops")
+    ]
 
 
 def test_tables_whose_causes_are_lines_are_not_cut(
@@ -257,7 +264,7 @@ def test_tables_whose_causes_are_lines_are_not_cut(
 
     records = records_of(tmp_path)
 
-    copies = [record for *_, record in records if isinstance(record, Copy)]
+    copies = [record for *_, record in records if isinstance(record, MessageRecord)]
     assert [one.label for one in copies] == [f"\x1f{number}" for number in range(1, 51)]
     assert {number for number, *_ in records} == {0}, "its first part is all of it"
 
@@ -281,7 +288,7 @@ def test_tasks_have_about_as_much_to_read(monkeypatch: pytest.MonkeyPatch) -> No
     small = [(f"a/{number}.json", 20) for number in range(1_000)]
     files = [*small, ("b.jsonl", 1_050), ("c.json.gz", 300)]
     tasks = sources.tasks_of(files)
-    by_task: dict[int, list[sources.Part]] = {}
+    by_task: dict[int, list[sources.FilePart]] = {}
     for task, part in tasks:
         by_task.setdefault(task, []).append(part)
 
@@ -299,10 +306,10 @@ def test_large_parquet_files_are_read_by_row_groups(
     pq.write_table(table, tmp_path / "a.parquet", row_group_size=3)
     records = what(records_of(tmp_path))
 
-    assert [one.sent_ns for one in records if isinstance(one, Copy)] == [
+    assert [one.sent_ns for one in records if isinstance(one, MessageRecord)] == [
         i * 1_000_000_000 for i in range(9)
     ]
-    assert [one.position for one in records if isinstance(one, Reject)] == ["row 10"]
+    assert [one.position for one in records if isinstance(one, RejectRecord)] == ["row 10"]
 
 
 def test_reading_does_not_depend_on_how_a_trace_is_packed() -> None:

@@ -14,7 +14,7 @@ from antecede_audit.eventlog import read_events, read_workload
 from antecede_audit.eventlog.workload import WorkloadRow
 from antecede_audit.jobs.ingest import ingest_small
 from antecede_audit.judging.oracle import check_log
-from antecede_audit.spans.summary import FormatCount, Summary
+from antecede_audit.spans.summary import FormatCount, IngestSummary
 from antecede_audit.spark.ingest import ingest
 from antecede_lab.simulator.run import simulate
 from antecede_lab.simulator.workloads import Replay
@@ -95,7 +95,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module", params=["on Spark", "small"])
 def mixed(
     request: pytest.FixtureRequest, samples: Path, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Summary, Path]:
+) -> tuple[IngestSummary, Path]:
     """The samples, ingested once each way for the tests that only look."""
     out = tmp_path_factory.mktemp("mixed")
     if request.param == "small":
@@ -115,7 +115,9 @@ def by_route(out: Path) -> dict[tuple[str, str], list[WorkloadRow]]:
     return routes
 
 
-def test_the_summary_counts_what_was_read_and_what_was_not(mixed: tuple[Summary, Path]) -> None:
+def test_the_summary_counts_what_was_read_and_what_was_not(
+    mixed: tuple[IngestSummary, Path],
+) -> None:
     summary, out = mixed
 
     assert summary.read == [
@@ -142,7 +144,7 @@ def test_the_summary_counts_what_was_read_and_what_was_not(mixed: tuple[Summary,
     assert json.loads((out / "summary.json").read_text()) == summary.as_object()
 
 
-def test_copies_and_processes_are_those_of_all_formats(mixed: tuple[Summary, Path]) -> None:
+def test_copies_and_processes_are_those_of_all_formats(mixed: tuple[IngestSummary, Path]) -> None:
     summary, out = mixed
 
     assert summary.messages == 12 + 2 + 1 + 2 + 2
@@ -158,7 +160,7 @@ def test_copies_and_processes_are_those_of_all_formats(mixed: tuple[Summary, Pat
     assert dict(zip(table["process"], table["name"], strict=True)) == read_processes(out / "events")
 
 
-def test_events_and_spans_lead_back_to_the_traces(mixed: tuple[Summary, Path]) -> None:
+def test_events_and_spans_lead_back_to_the_traces(mixed: tuple[IngestSummary, Path]) -> None:
     _, out = mixed
     names = read_processes(out / "events")
     found = {
@@ -180,7 +182,7 @@ def test_events_and_spans_lead_back_to_the_traces(mixed: tuple[Summary, Path]) -
     assert {names[span["process"]] for span in spans} >= {"shop", "billing", "mail", "pod-a"}
 
 
-def test_rejects_say_where_they_stood(mixed: tuple[Summary, Path]) -> None:
+def test_rejects_say_where_they_stood(mixed: tuple[IngestSummary, Path]) -> None:
     _, out = mixed
     rejects = pq.read_table(out / "rejects").to_pylist()
 
@@ -205,7 +207,7 @@ def rejects_folder(rejects: list[dict[str, str]]) -> str:
     return str(Path(next(row["source"] for row in rejects if "!" not in row["source"])).parent)
 
 
-def test_the_log_is_one_that_a_run_can_have_made(mixed: tuple[Summary, Path]) -> None:
+def test_the_log_is_one_that_a_run_can_have_made(mixed: tuple[IngestSummary, Path]) -> None:
     summary, out = mixed
     log = read_events(out / "events", "mixed run")
     verdict = check_log(log)
@@ -216,7 +218,9 @@ def test_the_log_is_one_that_a_run_can_have_made(mixed: tuple[Summary, Path]) ->
     assert wrong == [[], [], [], []]
 
 
-def test_a_published_message_is_one_multicast_over_traces(mixed: tuple[Summary, Path]) -> None:
+def test_a_published_message_is_one_multicast_over_traces(
+    mixed: tuple[IngestSummary, Path],
+) -> None:
     _, out = mixed
     names = read_processes(out / "events")
     [published] = [row for row in read_workload(out / "workload") if names[row.sender] == "shop"]
@@ -224,7 +228,7 @@ def test_a_published_message_is_one_multicast_over_traces(mixed: tuple[Summary, 
     assert sorted(names[target] for target in published.targets) == ["billing", "mail"]
 
 
-def test_a_send_waits_for_all_that_caused_it(mixed: tuple[Summary, Path]) -> None:
+def test_a_send_waits_for_all_that_caused_it(mixed: tuple[IngestSummary, Path]) -> None:
     _, out = mixed
     routes = by_route(out)
     uploads = [row.message_id for row in routes["web", "compose"]]
@@ -242,7 +246,7 @@ def test_a_send_waits_for_all_that_caused_it(mixed: tuple[Summary, Path]) -> Non
     assert answer.delay_ns == 1_000_000_000
 
 
-def test_the_workload_can_be_replayed(mixed: tuple[Summary, Path]) -> None:
+def test_the_workload_can_be_replayed(mixed: tuple[IngestSummary, Path]) -> None:
     summary, out = mixed
     result = simulate("hybrid", Replay(read_workload(out / "workload", "mixed run")))
 

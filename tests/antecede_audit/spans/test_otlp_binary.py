@@ -22,7 +22,7 @@ from antecede_audit.spans.formats.otlp_protobuf import (
     spans_of_request,
 )
 from antecede_audit.spans.formats.protobuf import varint as read_varint
-from antecede_audit.spans.formats.records import Reject, Span
+from antecede_audit.spans.formats.records import RejectRecord, SpanRecord
 from tests.antecede_audit.spans.requests import block, delimited, in_frames, request, varint
 from tests.antecede_audit.spans.samples import as_json, attribute, otlp, otlp_span, read, rejects_of
 
@@ -63,7 +63,7 @@ def zstd(data: bytes) -> bytes:
 def test_a_request_of_the_official_library_is_read() -> None:
     assert framing_of(OFFICIAL) == ALONE
     assert read(OFFICIAL, keep=KEEP) == [
-        Span(
+        SpanRecord(
             trace="000102030405060708090a0b0c0d0e0f",
             span="0001020304050607",
             parent="ffffffffffffffff",
@@ -104,7 +104,9 @@ def test_files_of_requests_are_what_their_json_is(data: bytes, framing: str) -> 
     for packed in (data, gzip.compress(data), zstd(data)):
         assert read(packed) == WANTED
     kept = read(data, keep=frozenset({"http.route"}))
-    assert [one.attributes for one in kept if isinstance(one, Span)][-1] == [("http.route", "/é")]
+    assert [one.attributes for one in kept if isinstance(one, SpanRecord)][-1] == [
+        ("http.route", "/é")
+    ]
 
 
 def test_json_lines_in_zstd_are_read() -> None:
@@ -131,7 +133,7 @@ def test_what_breaks_off_or_is_damaged_says_where() -> None:
     broken = MESSAGES[0][:4] + b"\xff" * 12 + MESSAGES[0][16:]
     found = read(in_frames([MESSAGES[1], broken, MESSAGES[1]]))
     assert rejects_of(found) == [(f"byte {4 + len(MESSAGES[1])}", "damaged message")]
-    assert len([one for one in found if isinstance(one, Span)]) == 2
+    assert len([one for one in found if isinstance(one, SpanRecord)]) == 2
     assert rejects_of(read(in_frames([zstd(MESSAGES[0])[:-4]]))) == [
         ("byte 0", "cannot be decompressed")
     ]
@@ -141,7 +143,7 @@ def test_a_bad_span_is_rejected_with_its_place() -> None:
     zeros = otlp_span("a1", "", 0, 50, trace="00000000")
     [found] = read(in_frames([request(otlp(shop=[zeros]))]))
 
-    assert isinstance(found, Reject)
+    assert isinstance(found, RejectRecord)
     assert found.position == "byte 0: resourceSpans[0].scopeSpans[0].spans[0]"
     assert found.reason == "traceId is all zeros"
 
@@ -164,7 +166,7 @@ def test_no_byte_that_is_wrong_stops_the_reader(place: int, byte: int) -> None:
 @given(st.binary(max_size=200))
 def test_anything_at_all_is_read_or_rejected(data: bytes) -> None:
     for found in read(data, "otlp"):
-        assert isinstance(found, Span | Reject)
+        assert isinstance(found, SpanRecord | RejectRecord)
 
 
 TRACE = "5b8efff798038103d269b633813fc60c"
@@ -198,7 +200,9 @@ many_requests = st.lists(
 )
 
 
-def in_columns(data: bytes, chunk_bytes: int = 600) -> list[SpanColumns | Span | Reject]:
+def in_columns(
+    data: bytes, chunk_bytes: int = 600
+) -> list[SpanColumns | SpanRecord | RejectRecord]:
     """What is found if hardly any spans are too few for columns."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(otlp_binary, "SPANS_MIN", 1)
@@ -206,9 +210,9 @@ def in_columns(data: bytes, chunk_bytes: int = 600) -> list[SpanColumns | Span |
         return [*spans_in_stream(data, io.BytesIO(data), NOTHING)]
 
 
-def span_by_span(messages: list[bytes]) -> list[Span | Reject]:
+def span_by_span(messages: list[bytes]) -> list[SpanRecord | RejectRecord]:
     """The same, request by request."""
-    found: list[Span | Reject] = []
+    found: list[SpanRecord | RejectRecord] = []
     offset = 0
     for message in messages:
         found += spans_of_request(message, f"byte {offset}: ", NOTHING)

@@ -12,7 +12,7 @@ from antecede_audit.spans.formats import otlp, otlp_columns
 from antecede_audit.spans.formats.catalogue import Found, one_by_one
 from antecede_audit.spans.formats.json_text import documents
 from antecede_audit.spans.formats.otlp_columns import SpanColumns, spans_in_lines
-from antecede_audit.spans.formats.records import Reject
+from antecede_audit.spans.formats.records import RejectRecord
 from tests.antecede_audit.spans.samples import as_lines, attribute, otlp_span
 from tests.antecede_audit.spans.samples import otlp as request
 
@@ -66,7 +66,7 @@ def slowly(data: bytes, first_byte: int | None, keep: frozenset[str]) -> list[Fo
     """The spans of every document, one by one."""
     found: list[Found] = []
     for where, document in documents(io.BytesIO(data), first_byte):
-        if isinstance(document, Reject):
+        if isinstance(document, RejectRecord):
             found.append(document)
         else:
             found += otlp.spans_in(document, where, keep)
@@ -107,4 +107,4 @@ def test_one_odd_line_does_not_change_the_others() -> None:
     first, reject, last = one_by_one(spans_in_lines(io.BytesIO(data), None, frozenset()))
 
     assert first == last
-    assert reject == Reject("line 2", "not JSON", "{oops\n")
+    assert reject == RejectRecord("line 2", "not JSON", "{oops\n")

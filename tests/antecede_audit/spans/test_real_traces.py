@@ -14,9 +14,9 @@ from antecede_audit.eventlog import read_events, read_workload
 from antecede_audit.jobs.ingest import ingest_small
 from antecede_audit.jobs.trace_files import find_files, parts_of
 from antecede_audit.judging.oracle import check_log
-from antecede_audit.spans.formats.records import Reject, Span
-from antecede_audit.spans.reading import Manner, read_part
-from antecede_audit.spans.summary import Summary
+from antecede_audit.spans.formats.records import RejectRecord, SpanRecord
+from antecede_audit.spans.reading import ReadOptions, read_part
+from antecede_audit.spans.summary import IngestSummary
 from antecede_audit.spark.ingest import ingest
 from antecede_lab.simulator.run import simulate
 from antecede_lab.simulator.workloads import Replay
@@ -35,27 +35,27 @@ def data(name: str) -> str:
     return str(Path(DATA) / name)
 
 
-def ingested(paths: list[str], out: Path) -> Summary:
+def ingested(paths: list[str], out: Path) -> IngestSummary:
     """What traces come to, in this process: on Spark it is the same, as other tests show."""
     summary = ingest_small(paths, str(out))
     assert summary is not None
     return summary
 
 
-def read_spans(path: str) -> tuple[list[Span], Counter[str]]:
+def read_spans(path: str) -> tuple[list[SpanRecord], Counter[str]]:
     """The spans of a trace, read here instead of on Spark, and why others were rejected."""
     records = [
         record
         for part in parts_of(find_files([path]).files)
-        for *_, record in read_part(part, Manner())
+        for *_, record in read_part(part, ReadOptions())
     ]
-    reasons = Counter(record.reason for record in records if isinstance(record, Reject))
-    return [record for record in records if isinstance(record, Span)], reasons
+    reasons = Counter(record.reason for record in records if isinstance(record, RejectRecord))
+    return [record for record in records if isinstance(record, SpanRecord)], reasons
 
 
-def calls_of(spans: list[Span]) -> tuple[list[Call], Counter[str]]:
+def calls_of(spans: list[SpanRecord]) -> tuple[list[Call], Counter[str]]:
     """The messages of all traces, and what else was counted."""
-    traces: dict[str, list[Span]] = {}
+    traces: dict[str, list[SpanRecord]] = {}
     for span in spans:
         traces.setdefault(span.trace, []).append(span)
     tally: Counter[str] = Counter()

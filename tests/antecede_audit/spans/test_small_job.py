@@ -21,8 +21,8 @@ from antecede_audit import shuffle as moving
 from antecede_audit.columns.hashing import hashes_of
 from antecede_audit.jobs.ingest import ingest_small
 from antecede_audit.jobs.trace_files import find_files, parts_of
-from antecede_audit.spans.formats.records import Copy, Span
-from antecede_audit.spans.reading import Manner, read_part
+from antecede_audit.spans.formats.records import MessageRecord, SpanRecord
+from antecede_audit.spans.reading import ReadOptions, read_part
 from antecede_audit.spark.ingest import ingest
 from antecede_cli.main import main
 from tests.antecede_audit.spans.row_oracle import (
@@ -135,9 +135,11 @@ def test_the_tables_are_those_of_the_oracle(tmp_path: Path, seed: int, repair: b
     summary = ingest_small([str(traces)], str(tmp_path / "out"), repair=repair)
     assert summary is not None
     parts = parts_of(find_files([str(traces)]).files)
-    records = [one for part in parts for one in read_part(part, Manner())]
-    spans = [record for *_, record in records if isinstance(record, Span)]
-    copies = [(source, record) for *_, source, record in records if isinstance(record, Copy)]
+    records = [one for part in parts for one in read_part(part, ReadOptions())]
+    spans = [record for *_, record in records if isinstance(record, SpanRecord)]
+    copies = [
+        (source, record) for *_, source, record in records if isinstance(record, MessageRecord)
+    ]
     offsets = summary.clock_offsets_ns
     numbers = {name: number for number, name in enumerate(offsets)}
     events = happened(copies_of(messages_among(spans, copies, numbers), numbers, offsets))

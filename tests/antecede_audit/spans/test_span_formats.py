@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from antecede_audit.spans.formats.records import INSTANCE, Reject, Span
+from antecede_audit.spans.formats.records import INSTANCE, RejectRecord, SpanRecord
 from tests.antecede_audit.spans.samples import (
     NEZHA_HEADER,
     START_NS,
@@ -35,8 +35,8 @@ def test_jaeger_spans_are_read() -> None:
     )
 
     assert read(as_json(document)) == [
-        Span("f00d", "1", None, False, "", "web", START_NS, START_NS + 30_000, [], DONE),
-        Span(
+        SpanRecord("f00d", "1", None, False, "", "web", START_NS, START_NS + 30_000, [], DONE),
+        SpanRecord(
             "f00d", "2", "1", False, "", "db", START_NS + 5_000, START_NS + 15_000, [], "something"
         ),
     ]
@@ -136,7 +136,7 @@ def test_otlp_spans_are_read_from_documents_and_lines() -> None:
     first = otlp(web=[otlp_span("AA", "", 0, 30, kind=2)])
     second = otlp(db=[otlp_span("bb", "AA", 5, 15, kind=3)])
     expected = [
-        Span(
+        SpanRecord(
             "5b8efff798038103",
             "aa",
             None,
@@ -148,7 +148,7 @@ def test_otlp_spans_are_read_from_documents_and_lines() -> None:
             [],
             "something",
         ),
-        Span(
+        SpanRecord(
             *("5b8efff798038103", "bb", "aa", False, "client", "db"),
             *(START_NS + 5, START_NS + 15, [], DONE),
         ),
@@ -216,9 +216,9 @@ def test_zipkin_spans_are_read_shared_ones_and_those_without_an_end() -> None:
     at = f"db{INSTANCE}10.0.0.1"
 
     assert read(as_json([client, server, [inner]])) == [
-        Span("ca11", "1", None, False, "client", "web", START_NS, START_NS + 30_000, []),
-        Span("ca11", "1", None, False, "server", at, START_NS + 5_000, None, []),
-        Span("ca11", "2", "1", False, "", "db", START_NS + 6_000, START_NS + 7_000, []),
+        SpanRecord("ca11", "1", None, False, "client", "web", START_NS, START_NS + 30_000, []),
+        SpanRecord("ca11", "1", None, False, "server", at, START_NS + 5_000, None, []),
+        SpanRecord("ca11", "2", "1", False, "", "db", START_NS + 6_000, START_NS + 7_000, []),
     ]
 
 
@@ -255,8 +255,8 @@ def test_nezha_lines_are_read() -> None:
     )
 
     assert read(data) == [
-        Span("beef", "1", None, False, "", "pod-a", START_NS, START_NS + 30, [], DONE),
-        Span("beef", "2", "1", False, "", "pod-b", START_NS + 5, START_NS + 15, [], DONE),
+        SpanRecord("beef", "1", None, False, "", "pod-a", START_NS, START_NS + 30, [], DONE),
+        SpanRecord("beef", "2", "1", False, "", "pod-b", START_NS + 5, START_NS + 15, [], DONE),
     ]
 
 
@@ -309,7 +309,7 @@ def test_nezha_columns_may_be_in_another_order_and_more() -> None:
     ],
 )
 def test_the_trace_id_of_nothing_makes_no_trace(content: bytes, what: str) -> None:
-    (reason,) = [reject.reason for reject in read(content) if isinstance(reject, Reject)]
+    (reason,) = [reject.reason for reject in read(content) if isinstance(reject, RejectRecord)]
 
     assert reason == f"{what if what == 'TraceID' else 'trace' + what} is all zeros"
 

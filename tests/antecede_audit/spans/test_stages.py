@@ -19,10 +19,10 @@ from antecede_audit.columns.arrow_rows import Batch, batch_of_rows
 from antecede_audit.columns.clock_offsets import Gap
 from antecede_audit.columns.hashing import hashes_of
 from antecede_audit.eventlog.restore import log_of
-from antecede_audit.jobs.outputs import Outputs
+from antecede_audit.jobs.outputs import OutputTables
 from antecede_audit.judging.oracle import find_self_causes, find_violations
 from antecede_audit.parcels import parcels_of, parcels_of_one, unpacked
-from antecede_audit.shuffle import Here, Moving, OnSpark
+from antecede_audit.shuffle import LocalShuffle, Shuffle, SparkShuffle
 from antecede_audit.spans.clocks import GAP, MEASURES, MESSAGE, gap_rows, instants, repaired
 from antecede_audit.spans.messages import linked_among, once_for_each_receiver
 from antecede_audit.spans.order import (
@@ -30,7 +30,7 @@ from antecede_audit.spans.order import (
     PLACED_SORT,
     SENT,
     SENT_SORT,
-    Stretches,
+    RangePartitioning,
     sequencing,
     stretches,
 )
@@ -68,19 +68,19 @@ def copies(*calls: Call) -> Batch:
     return messages_of(calls, pa.array(KEYS))
 
 
-def on_spark(spark: SparkSession, parcels: Iterator[Batch]) -> OnSpark:
+def on_spark(spark: SparkSession, parcels: Iterator[Batch]) -> SparkShuffle:
     """Parcels that Spark has."""
-    return OnSpark(spark.createDataFrame(pa.Table.from_batches(parcels)))
+    return SparkShuffle(spark.createDataFrame(pa.Table.from_batches(parcels)))
 
 
 @pytest.fixture(params=["on Spark", "here"])
-def moving(request: pytest.FixtureRequest) -> type[Moving]:
+def moving(request: pytest.FixtureRequest) -> type[Shuffle]:
     """Once each way."""
-    return OnSpark if request.param == "on Spark" else Here
+    return SparkShuffle if request.param == "on Spark" else LocalShuffle
 
 
 def test_gaps_are_measured_for_every_ordered_pair(
-    request: pytest.FixtureRequest, moving: type[Moving]
+    request: pytest.FixtureRequest, moving: type[Shuffle]
 ) -> None:
     """Medians where they contradict each other: of an even number the lower one."""
     table = copies(
@@ -96,8 +96,8 @@ def test_gaps_are_measured_for_every_ordered_pair(
         *(one for some in (table[:2], table[2:]) for one in parcels_of_one(GAP, gap_rows(some))),
         *parcels_of_one(MESSAGE, table),
     ]
-    if moving is Here:
-        gaps, clocks = repaired(Here([parcels[:1], parcels[1:]]), KEYS)
+    if moving is LocalShuffle:
+        gaps, clocks = repaired(LocalShuffle([parcels[:1], parcels[1:]]), KEYS)
     else:
         spark = request.getfixturevalue("spark")
         gaps, clocks = repaired(on_spark(spark, iter(parcels)), KEYS)
@@ -194,7 +194,7 @@ def placed(message: int, sender: int, receiver: int, submitted: int, delivered: 
     return tuple(known.get(name) for name in PLACED.names)
 
 
-def cut(rows: list[Row], tasks: int) -> tuple[Iterator[Batch], int, Stretches]:
+def cut(rows: list[Row], tasks: int) -> tuple[Iterator[Batch], int, RangePartitioning]:
     """The rows in parcels for so many tasks, how many of these there are, and cuts for events."""
     table = batch_of_rows(rows, PLACED)
     sender, receiver, submitted, delivered = (
@@ -227,7 +227,7 @@ def events_of(rows: list[Row]) -> list[Event]:
     """The event log that the stages make of copies with known instants, in three tasks."""
     parcels, tasks, by_process = cut(rows, 3)
     with ExitStack() as stack:
-        found = in_order(Here([[*parcels]]), tasks, by_process, stack)
+        found = in_order(LocalShuffle([[*parcels]]), tasks, by_process, stack)
     log = [Event(**row) for row in found.moved().gathered(found.stage(), EVENTS).to_pylist()]
     submitted = {(event.sender, event.sequence) for event in log}
     placing = found.placing
@@ -311,7 +311,7 @@ def test_no_task_has_more_than_its_share_of_a_hot_process(spark: SparkSession) -
     with ExitStack() as stack:
         events = in_order(parcels, tasks, by_process, stack)
         moved = events.moved()
-        assert isinstance(moved, OnSpark)
+        assert isinstance(moved, SparkShuffle)
         copies_sent = sent.rows(partial(unpacked, schema=SENT), SENT)
         log = moved.rows(events.stage(), EVENTS)
         for table, total in ((copies_sent, copies), (log, 2 * copies)):
@@ -349,7 +349,7 @@ def test_a_table_has_the_files_of_finished_tasks_alone(spark: SparkSession, tmp_
     rows = batch_of_rows([(0, 1, -2, 3, 1), (1, 0, 7, 1, 4)], MEASURES)
     parcels = on_spark(spark, parcels_of_one(GAP, rows))
     columns = StructType(MEASURES.fields[:4])
-    outputs = Outputs(spark, str(tmp_path), "r")
+    outputs = OutputTables(spark, str(tmp_path), "r")
     sums = outputs.write_stage(outputs.of_run("gaps"), parcels, stage, columns, ["negative"])
 
     assert sums == {"negative": 5}

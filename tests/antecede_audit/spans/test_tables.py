@@ -10,14 +10,14 @@ from pyarrow import parquet as pq
 
 from antecede_audit.spans.formats.catalogue import detected
 from antecede_audit.spans.formats.message_tables import time_of
-from antecede_audit.spans.formats.records import LINE, Copy, UnreadableError
+from antecede_audit.spans.formats.records import LINE, InvalidRecordError, MessageRecord
 from tests.antecede_audit.spans.samples import as_lines, copies_of, read, rejects_of
 
 SECOND = 1_000_000_000
 
 
-def copy(sender: str, receiver: str, sent: int, received: int | None = None) -> Copy:
-    return Copy(
+def copy(sender: str, receiver: str, sent: int, received: int | None = None) -> MessageRecord:
+    return MessageRecord(
         message=str(sent),
         label=None,
         sender=sender,
@@ -163,7 +163,7 @@ def test_times_are_numbers_of_units_or_dates(text: str, unit_ns: int, expected: 
 
 @pytest.mark.parametrize("text", ["", "soon", "nan", "inf", "1e300", "9" * 30, "2023-13-45", None])
 def test_what_is_no_time_is_refused(text: str | None) -> None:
-    with pytest.raises(UnreadableError):
+    with pytest.raises(InvalidRecordError):
         time_of(text, SECOND, "time")
 
 

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 
 from antecede.eventlog import Event
 from antecede.eventlog.parquet import event_schema
-from antecede_audit.judging import VIOLATION_COLUMNS, Order, Verdict, check_log
+from antecede_audit.judging import VIOLATION_COLUMNS, OracleVerdict, Order, check_log
 from antecede_audit.judging.verdict_summary import TABLES
-from antecede_audit.spark.audit_library import Findings
+from antecede_audit.spark.audit_library import AuditTables
 
 Runs = Mapping[str, Sequence[Event]]
 TRACED = ("early_trace_id", "late_trace_id", "early_span_id", "late_span_id")
@@ -29,7 +29,7 @@ def write_runs(path: Path, runs: Runs) -> str:
     return str(path)
 
 
-def verdicts_of(found: Findings) -> dict[str, Rows]:
+def verdicts_of(found: AuditTables) -> dict[str, Rows]:
     """Everything that was found, by run."""
     tables = {name: getattr(found, name) for name in TABLES}
     return by_run(
@@ -59,7 +59,7 @@ def oracle_of(runs: Runs, order: Order = "process") -> dict[str, Rows]:
     return {run_id: rows for run_id, rows in found.items() if rows}
 
 
-def rows_of(verdict: Verdict) -> Rows:
+def rows_of(verdict: OracleVerdict) -> Rows:
     """The rows of a verdict's tables; tables without rows are left out."""
     tables: Rows = {
         "violations": [

@@ -10,7 +10,7 @@ from antecede_cli.lab.demo import (
     RUNS,
     WITH,
     WITHOUT,
-    Places,
+    DemoFolders,
     judged_by_oracle,
     judged_by_spark,
     why_no_spark,
@@ -22,7 +22,7 @@ from antecede_lab.simulator.workloads.poisson import Poisson
 
 
 def test_spark_and_the_oracle_agree(spark: SparkSession, tmp_path: Path) -> None:
-    places = Places(tmp_path)
+    places = DemoFolders(tmp_path)
     for run in RUNS:
         workload = Poisson(5, messages=150, interval_ns=1_000_000, seed=3)
         faults = build_network("lossy", reordering=0.3)

@@ -26,7 +26,7 @@ from antecede_audit.report.spacetime.recording import rows_of_files
 from antecede_audit.spark import audit_library as library
 from antecede_audit.spark.audit_job import audit
 from antecede_audit.spark.measure import measure_logs
-from antecede_audit.spark.watch.state import Settings
+from antecede_audit.spark.watch.state import WatchSettings
 from antecede_audit.spark.watch.watch import Format, watch
 from tests.antecede_audit.judging.stories import ALICE, BOB, CAROL, Story
 
@@ -187,7 +187,7 @@ def test_a_watch_reads_them_too(
     (log / written[name].name).write_bytes(written[name].read_bytes())
     format_name: Format = "json" if name == "lines" else "parquet"
     for _ in range(2):
-        settings = Settings(order="process", patience_ns=0)
+        settings = WatchSettings(order="process", patience_ns=0)
         query = watch(spark, str(log), str(out), settings, format_name=format_name, once=True)
         query.awaitTermination()
 

@@ -18,7 +18,7 @@ from antecede.network_model.latency import Uniform
 from antecede_audit.judging import VIOLATION_COLUMNS, Violation, check_log
 from antecede_audit.judging.finding_tables import DUPLICATES, INVENTIONS, LOSSES, VIOLATIONS
 from antecede_audit.judging.findings import IDENTITY_COLUMNS
-from antecede_audit.judging.verdict_summary import Audit
+from antecede_audit.judging.verdict_summary import AuditResult
 from antecede_audit.spark.audit_job import audit
 from antecede_audit.spark.event_logs import find_source
 from antecede_audit.spark.schemas import EVENTS
@@ -63,7 +63,7 @@ def table_rows(out: Path, name: str) -> list[tuple[object, ...]]:
 
 
 @pytest.fixture(scope="module")
-def told(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Audit, Path]:
+def told(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[AuditResult, Path]:
     """An audit of a dataset of two runs, one with names, and of a JSON lines file."""
     folder = tmp_path_factory.mktemp("told")
     dataset = folder / "live"
@@ -77,7 +77,7 @@ def told(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple
     return audit(spark, paths, str(folder / "out"), explain=3), folder / "out"
 
 
-def test_tables_hold_what_was_found(told: tuple[Audit, Path]) -> None:
+def test_tables_hold_what_was_found(told: tuple[AuditResult, Path]) -> None:
     _, out = told
     (violation,) = check_log(triangle()).violations
 
@@ -90,7 +90,7 @@ def test_tables_hold_what_was_found(told: tuple[Audit, Path]) -> None:
     assert table_rows(out, "inventions") == []
 
 
-def test_tables_have_the_columns_they_are_documented_with(told: tuple[Audit, Path]) -> None:
+def test_tables_have_the_columns_they_are_documented_with(told: tuple[AuditResult, Path]) -> None:
     _, out = told
     for name, schema in (
         ("violations", VIOLATIONS),
@@ -116,7 +116,7 @@ def test_tables_have_the_columns_they_are_documented_with(told: tuple[Audit, Pat
     ]
 
 
-def test_the_summary_counts_everything(told: tuple[Audit, Path]) -> None:
+def test_the_summary_counts_everything(told: tuple[AuditResult, Path]) -> None:
     found, out = told
     held_back_ns = check_log(triangle()).violations[0].held_back_ns
     summary = json.loads((out / "summary.json").read_text())
@@ -160,7 +160,7 @@ def test_the_summary_counts_everything(told: tuple[Audit, Path]) -> None:
     }
 
 
-def test_the_worst_come_with_the_oracles_witnesses(told: tuple[Audit, Path]) -> None:
+def test_the_worst_come_with_the_oracles_witnesses(told: tuple[AuditResult, Path]) -> None:
     found, _ = told
     violations: list[Violation] = check_log(triangle()).violations
     assert found.worst == [("2024", violations[0]), ("again", violations[0])]

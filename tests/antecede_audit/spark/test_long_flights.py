@@ -9,10 +9,10 @@ import pytest
 
 from antecede_audit.judging import ORDERS
 from antecede_audit.judging.copies import NEVER, ArrowBatch, Rows, gather
-from antecede_audit.judging.long_flights import Ends, judged_groups
+from antecede_audit.judging.long_flights import FlightEnds, judged_groups
 from antecede_audit.judging.raw_findings import OPEN
 from antecede_audit.judging.slices import Slice
-from antecede_audit.spark.long_flights import RATIO, Windows, pack_ends, pack_slices
+from antecede_audit.spark.long_flights import RATIO, FlightWindows, pack_ends, pack_slices
 from tests.antecede_audit.judging.random_traffic import hectic, in_traces
 from tests.antecede_audit.spark.rows_of_events import rows_of
 from tests.antecede_audit.spark.test_slices import (
@@ -68,7 +68,7 @@ def open_ends(rows: Sequence[Row], shortest_ns: int) -> list[dict[str, int | Non
     return ends
 
 
-def windows_of(ends: Sequence[dict[str, int | None]], random: Random) -> Windows:
+def windows_of(ends: Sequence[dict[str, int | None]], random: Random) -> FlightWindows:
     """The windows of long flights, each with some groups."""
     flights: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for end in ends:
@@ -79,7 +79,7 @@ def windows_of(ends: Sequence[dict[str, int | None]], random: Random) -> Windows
             flights.setdefault((end["width_ns"], number), []).append((begin_ns, end_ns))
     keys = sorted(flights)
     parts = np.array([random.randint(1, 3) for _ in keys], np.int64)
-    return Windows(
+    return FlightWindows(
         run=np.zeros(len(keys), np.int64),
         width_ns=np.array([width_ns for width_ns, _ in keys], np.int64),
         window=np.array([number for _, number in keys], np.int64),
@@ -159,7 +159,7 @@ def test_messages_that_share_a_key_are_not_mistaken_for_each_other(
     random = Random(5)
     whole = rows_of(hectic(random))
     copies = gather(whole).copies
-    message, end = Ends(copies).of(copies)
+    message, end = FlightEnds(copies).of(copies)
     assert len(end) >= len(copies)
     assert (copies.sender[end] == copies.sender[message]).all()
     assert (copies.sequence[end] == copies.sequence[message]).all()

@@ -26,7 +26,7 @@ from antecede_audit.spark.pieces import handed_over, read_here
 from antecede_audit.spark.profile import read_events as read_log_of_profile
 from antecede_audit.spark.survey import look
 from antecede_audit.spark.watch.reading import rejected_in
-from antecede_audit.spark.watch.state import Settings
+from antecede_audit.spark.watch.state import WatchSettings
 from antecede_audit.spark.watch.watch import Format, watch
 from tests.antecede.eventlog.malformed import (
     JUDGED_CHANGES,
@@ -198,7 +198,7 @@ def test_a_watch_sets_wrong_rows_aside_with_the_reason(
     (tmp_path / "log" / "run_id=right").mkdir()
     rows = [row for row in small_rows() if row["kind"] != "delivered"]
     WRITERS[name](tmp_path / "log" / "run_id=right" / name, rows)
-    settings = Settings(lost_after_ns=0, patience_ns=0)
+    settings = WatchSettings(lost_after_ns=0, patience_ns=0)
     start = partial(watch, spark, str(tmp_path / "log"), str(tmp_path / "out"), settings)
     start(format_name=format_name, once=True).awaitTermination()
 

@@ -20,10 +20,10 @@ from antecede_audit.judging.copies import (
     unpacked_columns,
 )
 from antecede_audit.judging.finding_tables import Columns, chosen, columns_of, early_messages
-from antecede_audit.judging.log_columns import LogColumns, complaint_about
+from antecede_audit.judging.log_columns import EventColumns, complaint_about
 from antecede_audit.judging.raw_findings import in_parcels, violations_in
 from antecede_audit.judging.slice_plan import RunExtent, plan_slices
-from antecede_audit.judging.summary import VALUES_MAX, Figures
+from antecede_audit.judging.summary import VALUES_MAX, ViolationFigures
 from antecede_audit.judging.verdict_summary import QUANTILES
 from antecede_audit.judging.without_clock import judged
 from antecede_audit.spark.cutting import PARCELS, parcels_of, seen_by
@@ -48,7 +48,7 @@ def many_rows(path: Path) -> tuple[str, Rows]:
     runs = {f"run-{number}": in_traces(hectic(random), random) for number in range(40)}
     name = write_runs(path / "log.parquet", runs)
     (table,) = read_here(piece_of(name))
-    return name, LogColumns(table).rows()
+    return name, EventColumns(table).rows()
 
 
 def in_order(rows: Rows) -> list[tuple[int, ...]]:
@@ -59,10 +59,10 @@ def in_order(rows: Rows) -> list[tuple[int, ...]]:
 def test_parts_of_a_file_are_the_file(tmp_path: Path) -> None:
     name, rows = many_rows(tmp_path)
     (table,) = read_here(piece_of(name))
-    numbers = {key: number for number, key in enumerate(LogColumns(table).runs)}
+    numbers = {key: number for number, key in enumerate(EventColumns(table).runs)}
     pq.write_table(pq.read_table(name), name, row_group_size=100)
     parts = [
-        LogColumns(table).rows(numbers)
+        EventColumns(table).rows(numbers)
         for part in range(3)
         for table in read_here(piece_of(name, part, 3))
     ]
@@ -183,18 +183,20 @@ def test_figures_of_parts_are_those_of_the_whole(tmp_path: Path) -> None:
     plain, _ = early_in(tmp_path)
     early = early_messages(plain, {})
     names = [f"run {number % 7} {number}" for number in range(40)]
-    parts = [Figures.of(chosen(early, early["process"] % 3 == part), names) for part in range(3)]
-    again = Figures.joined([Figures.unpacked(part.packed()) for part in parts])
-    whole = Figures.of(early, names)
+    parts = [
+        ViolationFigures.of(chosen(early, early["process"] % 3 == part), names) for part in range(3)
+    ]
+    again = ViolationFigures.joined([ViolationFigures.unpacked(part.packed()) for part in parts])
+    whole = ViolationFigures.of(early, names)
     assert again == whole
     assert again.quantiles() == whole.quantiles()
-    assert Figures.joined([]).quantiles() is None
+    assert ViolationFigures.joined([]).quantiles() is None
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 10, 11, 99, 101])
 def test_a_quantile_is_the_least_value_that_so_many_do_not_exceed(count: int) -> None:
     held_back = sorted(Random(count).sample(range(1_000), count))
-    found = Figures(held_back_ns=held_back, weights=[1] * count).quantiles()
+    found = ViolationFigures(held_back_ns=held_back, weights=[1] * count).quantiles()
     assert found == {
         name: next(value for place, value in enumerate(held_back, 1) if place >= share * count)
         for name, share in QUANTILES.items()
@@ -206,7 +208,7 @@ def test_of_very_many_values_some_at_equal_distances_stand_for_all() -> None:
     columns = ("kind", "grade", "run", "process", "early_sender", "late_sender")
     early = {name: np.zeros(count, np.int64) for name in columns}
     early["held_back_ns"] = np.random.default_rng(1).permutation(count) + 1
-    found = Figures.of(early, ["only"])
+    found = ViolationFigures.of(early, ["only"])
     assert sum(found.weights) == found.violations == count
     assert len(found.weights) == VALUES_MAX
     quantiles = found.quantiles() or {}

@@ -15,7 +15,7 @@ from antecede.core.errors import LocalError
 from antecede_audit.jobs.audit import audit_small
 from antecede_audit.jobs.ingest import ingest_small
 from antecede_audit.spark.session import open_session
-from antecede_audit.spark.storage import Places, is_plain, scheme_of
+from antecede_audit.spark.storage import Storage, is_plain, scheme_of
 from antecede_cli.main import main
 from tests.antecede_audit.spans.samples import as_gzip, as_lines
 
@@ -121,7 +121,7 @@ def test_the_whole_chain_where_the_default_is_elsewhere(
 def test_a_path_without_a_scheme_is_where_spark_has_it(
     spark: SparkSession, default_elsewhere: str, tmp_path: Path
 ) -> None:
-    places = Places(spark)
+    places = Storage(spark)
     with places.replacing(f"{default_elsewhere}/out", ["summary.json"]) as stage:
         places.write(f"{stage}/summary.json", b"done")
 
@@ -140,7 +140,7 @@ def test_files_of_others_elsewhere_are_refused_and_stay(
     mine = disk / "out" / "table" / "mine.txt"
     mine.write_text("theirs")
     top = mount(spark, f"theirs-{tmp_path.name}", disk)
-    places = Places(spark)
+    places = Storage(spark)
     names = ["table", "summary.json"]
 
     def write() -> None:
@@ -169,7 +169,7 @@ def test_a_failed_job_leaves_the_old_results_elsewhere_too(
     disk = tmp_path / "disk"
     disk.mkdir()
     top = mount(spark, f"failed-{tmp_path.name}", disk)
-    places = Places(spark)
+    places = Storage(spark)
     for attempt in ("old", "new"):
         with places.replacing(f"{top}/out", ["table", "gone", "summary.json"]) as stage:
             spark.range(3 if attempt == "old" else 4).write.parquet(f"{stage}/table")
@@ -199,15 +199,15 @@ def test_a_rename_that_fails_puts_everything_back(
     disk = tmp_path / "disk"
     disk.mkdir()
     top = mount(spark, f"rename-{tmp_path.name}", disk)
-    places = Places(spark)
+    places = Storage(spark)
     with places.replacing(f"{top}/out", ["a", "b"]) as stage:
         places.write(f"{stage}/a", b"old a")
         places.write(f"{stage}/b", b"old b")
-    real = Places._rename
+    real = Storage._rename
 
-    def refused(self: Places, source: str, target: str) -> None:
+    def refused(self: Storage, source: str, target: str) -> None:
         if target.endswith("/out/b"):
-            monkeypatch.setattr(Places, "_rename", real)
+            monkeypatch.setattr(Storage, "_rename", real)
             raise LocalError("refused")
         real(self, source, target)
 
@@ -216,7 +216,7 @@ def test_a_rename_that_fails_puts_everything_back(
             places.write(f"{stage}/a", b"new a")
             places.write(f"{stage}/b", b"new b")
 
-    monkeypatch.setattr(Places, "_rename", refused)
+    monkeypatch.setattr(Storage, "_rename", refused)
     with pytest.raises(LocalError, match="refused"):
         replace()
 

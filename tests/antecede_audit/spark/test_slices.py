@@ -27,8 +27,8 @@ from antecede_audit.judging.raw_findings import (
     SPAN,
     VIOLATION,
 )
-from antecede_audit.judging.slices import Blurs, Slice, SliceJudge, blurred
-from antecede_audit.judging.without_clock import RunJudge, judged
+from antecede_audit.judging.slices import Slice, SliceJudge, UntrustedTimes, blurred
+from antecede_audit.judging.without_clock import ClocklessJudge, judged
 from tests.antecede_audit.judging.random_logs import chaos, traced
 from tests.antecede_audit.judging.random_traffic import hectic, in_traces, planted, skewed
 from tests.antecede_audit.judging.stories import ALICE, BOB, CAROL, Story
@@ -92,7 +92,7 @@ def test_sets_too_wide_for_memory_are_judged_in_parts(monkeypatch: pytest.Monkey
     passes: list[tuple[int, int]] = []
     batches = judging.batches_of_bits
 
-    def counted(events: judging.Events, bit: Integers, _: int) -> list[tuple[int, int]]:
+    def counted(events: judging.KernelEvents, bit: Integers, _: int) -> list[tuple[int, int]]:
         parts = batches(events, bit, 3)
         passes.extend(parts)
         return parts
@@ -118,7 +118,7 @@ def test_a_run_without_a_clock() -> None:
     tried = seeds(200)
     for seed in tried:
         events = in_traces(skewed(Random(seed)), Random(seed))
-        rows = RunJudge(rows_of(events), 0, None, ORDERS).findings().to_pylist()
+        rows = ClocklessJudge(rows_of(events), 0, None, ORDERS).findings().to_pylist()
 
         for order in ORDERS:
             assert violations(rows, order) == expected(events, order), f"seed {seed}"
@@ -131,7 +131,7 @@ def test_a_run_without_a_clock() -> None:
 @given(events=traced(chaos()))
 def test_chaos_is_judged_as_the_oracle_does(events: list[Event]) -> None:
     rows = judged(rows_of(events), 0, ORDERS).to_pylist()
-    alone = RunJudge(rows_of(events), 0, None, ORDERS).findings().to_pylist()
+    alone = ClocklessJudge(rows_of(events), 0, None, ORDERS).findings().to_pylist()
 
     check_counts(rows, events)
     for code, order in enumerate(ORDERS):
@@ -147,7 +147,7 @@ def test_chaos_is_judged_as_the_oracle_does(events: list[Event]) -> None:
 def test_chaos_within_a_stretch_of_a_large_run_is_judged_there(events: list[Event]) -> None:
     """All of it counts as one time, in a slice that could be one of many."""
     rows = rows_of(events)
-    blurs = Blurs(start_ns=np.array([0]), end_ns=np.array([6]))
+    blurs = UntrustedTimes(start_ns=np.array([0]), end_ns=np.array([6]))
     stretch = Slice(start_ns=0, next_ns=6, end_ns=6)
     found = findings(blurred(rows, {0: blurs}), 0, stretch)
 
@@ -157,7 +157,7 @@ def test_chaos_within_a_stretch_of_a_large_run_is_judged_there(events: list[Even
 
 
 def test_only_a_stretch_in_which_the_clock_is_wrong_counts_as_one_time() -> None:
-    blurs = Blurs(start_ns=np.array([10, 50]), end_ns=np.array([20, 60]))
+    blurs = UntrustedTimes(start_ns=np.array([10, 50]), end_ns=np.array([20, 60]))
     times_ns = np.array([9, 10, 19, 20, 49, 55, 60])
 
     assert blurs.blurred(times_ns).tolist() == [9, 10, 10, 20, 49, 50, 60]

@@ -16,7 +16,7 @@ from antecede_audit.eventlog.leftovers import find_leftovers
 from antecede_audit.eventlog.restore import log_of
 from antecede_audit.jobs.audit import audit_small
 from antecede_audit.jobs.plain import audit_plain
-from antecede_audit.judging.verdict_summary import Audit
+from antecede_audit.judging.verdict_summary import AuditResult
 from tests.antecede_audit.judging.stories import ALICE, BOB, CAROL, Story
 
 
@@ -47,17 +47,17 @@ def written(folder: Path, kept: int, suffix: str) -> Path:
     return run
 
 
-def plainly(path: Path, out: Path) -> Audit:
+def plainly(path: Path, out: Path) -> AuditResult:
     return audit_plain([str(path)], str(out))
 
 
-def at_once(path: Path, out: Path) -> Audit:
+def at_once(path: Path, out: Path) -> AuditResult:
     found = audit_small([str(path)], str(out))
     assert found is not None
     return found
 
 
-Judge = Callable[[Path, Path], Audit]
+Judge = Callable[[Path, Path], AuditResult]
 JUDGES = pytest.mark.parametrize("judge", [plainly, at_once])
 """The audit of an install without extras, and the one with them."""
 

@@ -3,7 +3,7 @@
 import pytest
 
 from antecede.core.errors import RemoteError
-from antecede_cli.messaging.chat_session import Line, Room
+from antecede_cli.messaging.chat_session import ChatRoom, Line
 
 ALL = ["alice", "bob", "carol"]
 
@@ -13,7 +13,7 @@ def others(name: str) -> list[str]:
 
 
 def test_an_answer_that_comes_first_is_marked() -> None:
-    alice, bob, carol = (Room(name) for name in ALL)
+    alice, bob, carol = (ChatRoom(name) for name in ALL)
     question = alice.write("Where is she?", others("alice"))
     alice.said("Where is she?", 1, others("alice"))
     bob.heard("alice", 1, question)
@@ -28,7 +28,7 @@ def test_an_answer_that_comes_first_is_marked() -> None:
 
 
 def test_an_answer_in_its_place_is_not_marked() -> None:
-    alice, bob, carol = (Room(name) for name in ALL)
+    alice, bob, carol = (ChatRoom(name) for name in ALL)
     question = alice.write("Where is she?", others("alice"))
     for reader in (bob, carol):
         assert reader.heard("alice", 1, question).missing is None
@@ -41,14 +41,14 @@ def test_an_answer_in_its_place_is_not_marked() -> None:
 
 def test_what_was_not_meant_for_somebody_cannot_be_missing_there() -> None:
     """Carol came later: what was said before was not for her."""
-    bob, carol = Room("bob"), Room("carol")
-    bob.heard("alice", 5, Room("alice").write("Only us two.", ["bob"]))
+    bob, carol = ChatRoom("bob"), ChatRoom("carol")
+    bob.heard("alice", 5, ChatRoom("alice").write("Only us two.", ["bob"]))
 
     assert carol.heard("bob", 1, bob.write("Hello carol.", others("bob"))).missing is None
 
 
 def test_the_second_line_of_one_person_follows_the_first() -> None:
-    bob, carol = Room("bob"), Room("carol")
+    bob, carol = ChatRoom("bob"), ChatRoom("carol")
     bob.write("One.", ["carol"])
     assert bob.said("One.", 1, ["carol"]) == Line(sender="bob", sequence=1, text="One.")
 
@@ -71,4 +71,4 @@ def test_the_second_line_of_one_person_follows_the_first() -> None:
 )
 def test_what_is_not_a_message_of_a_chat_is_refused(payload: bytes) -> None:
     with pytest.raises(RemoteError, match="not a message of a chat"):
-        Room("carol").heard("bob", 1, payload)
+        ChatRoom("carol").heard("bob", 1, payload)

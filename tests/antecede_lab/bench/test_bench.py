@@ -13,7 +13,7 @@ from antecede_lab.bench.catalogue import PEERS, find_peer
 from antecede_lab.bench.contest import (
     P50,
     P99,
-    Plan,
+    ContestPlan,
     Readings,
     Results,
     effort_of,
@@ -22,7 +22,7 @@ from antecede_lab.bench.contest import (
     run_contest,
     throughput_of,
 )
-from antecede_lab.bench.peer import BEGIN, END, WARM_UP, Stopwatch, Tally, Volley
+from antecede_lab.bench.peer import BEGIN, END, WARM_UP, ReceiveTally, Stopwatch, Volley
 from antecede_lab.bench.studies import (
     CrowdPlan,
     DistancePlan,
@@ -48,7 +48,7 @@ def test_a_volley_is_warming_up_then_what_counts_then_the_end() -> None:
 
 
 def test_a_tally_counts_from_the_begin_to_the_end() -> None:
-    volley, tally = Volley(8, 0.001), Tally()
+    volley, tally = Volley(8, 0.001), ReceiveTally()
     ended = [
         payload[0] and tally.mark(payload[0], count)
         for count, payload in enumerate(volley, start=1)
@@ -112,7 +112,7 @@ def test_lost_messages_are_noticed() -> None:
 
 def test_one_that_crashes_is_told_and_the_contest_goes_on() -> None:
     keys = (f"{ODD}:CRASHING", f"{ODD}:ABSENT", "tcp")
-    results = run_contest(Plan(keys=keys, sizes=(64,), rounds=1, seconds=BRIEF_S))
+    results = run_contest(ContestPlan(keys=keys, sizes=(64,), rounds=1, seconds=BRIEF_S))
 
     crashing, tcp = results.readings[keys[0]], results.readings["tcp"]
     assert crashing.figures[throughput_of(64)] == [None]
@@ -124,7 +124,7 @@ def test_one_that_crashes_is_told_and_the_contest_goes_on() -> None:
 
 
 def test_ratios_compare_what_was_measured_in_one_round() -> None:
-    results = Results(Plan(keys=("antecede", "other"), sizes=(64,)))
+    results = Results(ContestPlan(keys=("antecede", "other"), sizes=(64,)))
     ours, other = Readings("antecede"), Readings("other")
     ours.figures = {throughput_of(64): [10.0, 20.0, 90.0, None], P50: [4.0]}
     other.figures = {throughput_of(64): [5.0, 10.0, 10.0, 1.0], P50: [8.0]}
@@ -143,7 +143,7 @@ def test_ratios_compare_what_was_measured_in_one_round() -> None:
 
 
 def test_tables_say_what_a_message_takes_of_the_processor() -> None:
-    results = Results(Plan(keys=("antecede", "other"), sizes=(64,)))
+    results = Results(ContestPlan(keys=("antecede", "other"), sizes=(64,)))
     ours, other = Readings("antecede"), Readings("other")
     ours.figures = {throughput_of(64): [10.0], effort_of(64): [1.5], P50: [4.0], P99: [5.0]}
     other.figures = {throughput_of(64): [5.0], effort_of(64): [3.0], P50: [8.0], P99: [None]}

@@ -18,7 +18,7 @@ from antecede.wire.handshake import (
     write_refusal,
     write_unknown,
 )
-from antecede_lab.simulator.nodes.adversary import Adversary, Flight
+from antecede_lab.simulator.nodes.adversary import Adversary, InterceptedPacket
 from antecede_lab.simulator.nodes.host import name_of
 
 STRANGER: Final = 1_000_000
@@ -38,14 +38,14 @@ class OffPath(Adversary):
         self._share: Final = share
         self.sent = 0
 
-    def passes(self, flight: Flight, now_ns: int) -> list[Flight]:  # noqa: ARG002 it cannot read
+    def passes(self, flight: InterceptedPacket, now_ns: int) -> list[InterceptedPacket]:  # noqa: ARG002 it cannot read
         # A datagram of somebody else's is only the tick of its clock.
         if self._random.random() >= self._share:
             return [flight]
         self.sent += 1
         return [self._forged(), flight]
 
-    def _forged(self) -> Flight:
+    def _forged(self) -> InterceptedPacket:
         random = self._random
         target, claimed = random.sample(range(self._nodes), 2)
         source = claimed if random.random() < 0.7 else STRANGER + random.randrange(50)
@@ -61,7 +61,7 @@ class OffPath(Adversary):
             data = bytes([DATAGRAM, NO_KEY]) + token + random.randbytes(random.randrange(1, 60))
         else:
             data = bytes([KEYED_HELLO, 1]) + random.randbytes(random.randrange(1, 700))
-        return Flight(source, target, data)
+        return InterceptedPacket(source, target, data)
 
     def _greeting(self, kind: int, claimed: int, target: int) -> bytes:
         """A greeting as if from a peer, of another incarnation or of none there was."""
@@ -85,10 +85,10 @@ class OnPath(Adversary):
     def __init__(self, seed: int, share: float = 0.3) -> None:
         self._random: Final = Random(f"on path {seed}")
         self._share: Final = share
-        self._kept: Final[list[Flight]] = []
+        self._kept: Final[list[InterceptedPacket]] = []
         self.sent = 0
 
-    def passes(self, flight: Flight, now_ns: int) -> list[Flight]:  # noqa: ARG002 no need of a clock
+    def passes(self, flight: InterceptedPacket, now_ns: int) -> list[InterceptedPacket]:  # noqa: ARG002 no need of a clock
         random = self._random
         self._keep(flight)
         if random.random() >= self._share:
@@ -100,17 +100,20 @@ class OnPath(Adversary):
         if kind == 1:
             return [random.choice(self._kept), flight]
         if kind == 2:
-            return [flight, Flight(flight.target, flight.source, flight.data)]
+            return [flight, InterceptedPacket(flight.target, flight.source, flight.data)]
         if kind == 3:
             old = random.choice(self._kept)
-            return [Flight(old.source, flight.target, old.data), flight]
+            return [InterceptedPacket(old.source, flight.target, old.data), flight]
         if kind == 4:
             cut = random.randrange(len(flight.data))
             mixed = flight.data[:cut] + random.choice(self._kept).data[cut:]
-            return [Flight(flight.source, flight.target, mixed), flight]
-        return [Flight(flight.source, flight.target, damaged(flight.data, random)), flight]
+            return [InterceptedPacket(flight.source, flight.target, mixed), flight]
+        return [
+            InterceptedPacket(flight.source, flight.target, damaged(flight.data, random)),
+            flight,
+        ]
 
-    def _keep(self, flight: Flight) -> None:
+    def _keep(self, flight: InterceptedPacket) -> None:
         if len(self._kept) < KEPT_MOST:
             self._kept.append(flight)
         else:

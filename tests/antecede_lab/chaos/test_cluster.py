@@ -22,7 +22,7 @@ from antecede_lab.chaos.cluster import (
     Fault,
     schedule_of,
 )
-from antecede_lab.chaos.node_lives import Life, Witness
+from antecede_lab.chaos.node_lives import ClusterLog, NodeLife
 from antecede_lab.child import Child
 
 
@@ -108,12 +108,12 @@ def is_running(pid: int) -> bool:
 # The witness.
 
 
-def lives(*names: str) -> tuple[Witness, list[Life]]:
+def lives(*names: str) -> tuple[ClusterLog, list[NodeLife]]:
     """Lives of processes that do nothing: what they say is told by the test."""
-    witness = Witness()
+    witness = ClusterLog()
     for number, name in enumerate(names):
         with Child([sys.executable, "-c", ""], name=name) as child:
-            witness.lives.append(Life(name, number, 100 * number, child))
+            witness.lives.append(NodeLife(name, number, 100 * number, child))
     return witness, witness.lives
 
 

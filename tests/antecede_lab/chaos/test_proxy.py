@@ -10,7 +10,7 @@ import pytest
 
 from antecede.core.errors import LocalError
 from antecede_lab.chaos.proxy import Conditions, Counters, Proxy
-from antecede_lab.chaos.proxy.conditions import Fates, Road
+from antecede_lab.chaos.proxy.conditions import DatagramFate, DirectedLink
 from antecede_lab.child import Child
 
 MS = 1_000_000
@@ -59,13 +59,13 @@ def eventually(condition: Callable[[], bool]) -> bool:
 
 def fates(conditions: Conditions, seed: int, count: int = 500) -> list[tuple[int, ...]]:
     """What becomes of one datagram after another, a millisecond apart."""
-    judge, road = Fates(conditions, seed), Road(0, 1)
+    judge, road = DatagramFate(conditions, seed), DirectedLink(0, 1)
     return [judge.arrivals(road, 100, number * MS) for number in range(count)]
 
 
 def test_what_befalls_a_datagram_depends_on_seed_pair_and_number_alone() -> None:
     bad = Conditions(loss=0.3, duplication=0.2, latency_ns=MS, latency_ns_max=9 * MS)
-    judge, road, other = Fates(bad, 7), Road(0, 1), Road(1, 0)
+    judge, road, other = DatagramFate(bad, 7), DirectedLink(0, 1), DirectedLink(1, 0)
     interleaved = []
     for number in range(500):
         judge.arrivals(other, 60_000, number * MS)
@@ -76,7 +76,7 @@ def test_what_befalls_a_datagram_depends_on_seed_pair_and_number_alone() -> None
 
 
 def test_counters_add_up() -> None:
-    judge, road = Fates(Conditions(loss=0.3, duplication=0.2), 1), Road(0, 1)
+    judge, road = DatagramFate(Conditions(loss=0.3, duplication=0.2), 1), DirectedLink(0, 1)
     copies = [len(judge.arrivals(road, 10, 0)) for _ in range(1000)]
 
     assert road.counters.received == 1000
@@ -86,7 +86,7 @@ def test_counters_add_up() -> None:
 
 def test_what_is_due_before_an_earlier_one_is_counted() -> None:
     uneven = Conditions(latency_ns=MS, latency_ns_max=9 * MS)
-    judge, road = Fates(uneven, 3), Road(0, 1)
+    judge, road = DatagramFate(uneven, 3), DirectedLink(0, 1)
     due = [judge.arrivals(road, 10, number * MS)[0] for number in range(500)]
 
     overtaking = [number for number in range(1, 500) if due[number] < max(due[:number])]
@@ -95,7 +95,7 @@ def test_what_is_due_before_an_earlier_one_is_counted() -> None:
 
 def test_a_bottleneck_passes_at_its_rate_and_drops_what_its_queue_cannot_hold() -> None:
     slow = Conditions(bytes_per_s=1_000_000, queue_bytes=3_000, latency_ns=MS)
-    judge, road = Fates(slow, 1), Road(0, 1)
+    judge, road = DatagramFate(slow, 1), DirectedLink(0, 1)
 
     at_once = [judge.arrivals(road, 1000, 0) for _ in range(5)]
     later = judge.arrivals(road, 1000, 10 * MS)
@@ -106,7 +106,7 @@ def test_a_bottleneck_passes_at_its_rate_and_drops_what_its_queue_cannot_hold() 
 
 
 def test_conditions_change_under_way_and_the_rest_stays() -> None:
-    judge, road = Fates(Conditions(latency_ns=5), 1), Road(0, 1)
+    judge, road = DatagramFate(Conditions(latency_ns=5), 1), DirectedLink(0, 1)
     assert judge.arrivals(road, 1, 0) == (5,)
 
     judge.change(Conditions.of({"loss": 1.0}, judge.conditions))
@@ -167,7 +167,7 @@ def test_a_datagram_may_be_empty_or_as_large_as_they_get() -> None:
 
 def test_loss_is_the_same_for_the_same_seed_whoever_runs_it() -> None:
     lossy = Conditions(loss=0.5)
-    judge, road = Fates(lossy, 1), Road(0, 1)
+    judge, road = DatagramFate(lossy, 1), DirectedLink(0, 1)
     expected = [n for n in range(100) if judge.arrivals(road, 1, 0)]
     with two_nodes(lossy) as (proxy, alice, bob):
         for number in range(100):

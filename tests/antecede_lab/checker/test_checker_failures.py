@@ -15,7 +15,7 @@ from antecede_lab.checker.interleavings import World
 from antecede_lab.checker.minimise import minimised
 from antecede_lab.checker.programs import PROGRAMS, parse
 from antecede_lab.checker.search import Budgets, explore
-from antecede_lab.checker.verdicts import Verdict
+from antecede_lab.checker.verdicts import CheckVerdict
 from tests.antecede_lab.checker.careless import (
     AcknowledgingTooEarly,
     Breaking,
@@ -226,7 +226,7 @@ def test_what_is_missing_is_what_was_submitted() -> None:
     program = parse("0 sends a to 2, b to 2; 2 sends c to 0 after a+b")
     finding = explore(World(info_of(Forgetful, network="fifo"), program), Budgets(), 1000).finding
     assert finding is not None
-    assert finding.verdict == Verdict("stuck", 2, missing="b")
+    assert finding.verdict == CheckVerdict("stuck", 2, missing="b")
 
 
 def test_a_smaller_failure_of_another_kind_does_not_take_its_place() -> None:
@@ -236,7 +236,7 @@ def test_a_smaller_failure_of_another_kind_does_not_take_its_place() -> None:
     found = explore(World(info, program), Budgets(1, 0, 0), 1000, kind="order").finding
     assert found is not None
     failure = minimised(info, program, Budgets(1, 0, 0), found)
-    assert failure.verdict == Verdict("order", 1, "b", "a")
+    assert failure.verdict == CheckVerdict("order", 1, "b", "a")
     assert failure.program.text == "0 sends a to 1, b to 1"
     assert failure.budgets == Budgets(0, 0, 0)
 

@@ -2,7 +2,7 @@
 
 from antecede_lab.comparison import measurements as measured
 from antecede_lab.comparison.long_runs import SERVICES, STREAM
-from antecede_lab.comparison.measurements import Quantity, Readings
+from antecede_lab.comparison.measurements import Measurements, Quantity
 from antecede_lab.comparison.traffic import NEIGHBOURS, UNIFORM
 from antecede_lab.comparison.trials import LOSING, LOSSY, REORDERING, WITHOUT_TIMERS
 
@@ -16,7 +16,7 @@ class Made:
 
     def __init__(self, protocol: str) -> None:
         self.protocol = protocol
-        self.readings = Readings()
+        self.readings = Measurements()
 
     def series(
         self, quantity: Quantity, situation: str, places: tuple[float, ...], *figures: float

@@ -30,7 +30,7 @@ from antecede_lab.comparison.documents import (
 )
 from antecede_lab.comparison.effort import EFFORTS
 from antecede_lab.comparison.ks_experiment import KsRow
-from antecede_lab.comparison.measurements import QUANTITIES, Readings, estimate
+from antecede_lab.comparison.measurements import QUANTITIES, Measurements, estimate
 from antecede_lab.comparison.trials import LOSSY, finishes
 from tests.antecede_lab.comparison.tiny import TINY
 
@@ -114,7 +114,7 @@ def test_only_what_is_asked_for_is_measured() -> None:
 
 
 def test_what_latency_and_liveness_share_is_done_once() -> None:
-    planner = Planner(TINY, Readings())
+    planner = Planner(TINY, Measurements())
     tasks = planner.tasks(entrants_of(["cykas"]), FAMILIES)
     assert len([task for task in tasks if task.what == "starvation"]) == len(TINY.turns)
     alone = planner.tasks(entrants_of(["cykas"]), (LIVENESS,))
@@ -122,7 +122,7 @@ def test_what_latency_and_liveness_share_is_done_once() -> None:
 
 
 def test_sizes_beyond_the_reach_of_a_protocol_are_left_out_with_a_reason() -> None:
-    readings = Readings()
+    readings = Measurements()
     effort = replace(TINY, sizes=(3, 10_000))
     tasks = Planner(effort, readings).tasks(entrants_of(["rst", "hybrid"]), (SPACE,))
     sizes = {name: set[float]() for name in ("rst", "hybrid")}
@@ -151,7 +151,7 @@ def test_protocols_that_are_called_alike_are_refused() -> None:
 
 
 def test_figure_is_measured_once() -> None:
-    readings = Readings()
+    readings = Measurements()
     readings.add("x", measured.RATE, "stream", 1.0, [1.0])
     with pytest.raises(LocalError):
         readings.add("x", measured.RATE, "stream", 1.0, [1.0])

@@ -5,7 +5,7 @@ import pytest
 from antecede.core.packets import DataPacket
 from antecede.core.values import Message
 from antecede_lab.catalogue import PROTOCOLS
-from antecede_lab.comparison.latency import Copy, CopyTimes, in_transit_max, middle_rate
+from antecede_lab.comparison.latency import CopyTimes, TimedCopy, in_transit_max, middle_rate
 from antecede_lab.comparison.long_runs import SERVICES, STREAM, flow
 from tests.antecede_lab.comparison.tiny import TINY
 
@@ -42,8 +42,8 @@ def test_services_are_as_fast_far_away_under_hybrid_but_not_under_mf() -> None:
     assert rates["mf"][1] < 0.5 * rates["mf"][0]
 
 
-def travelled(sender: int, left_ns: int, arrived_ns: int) -> Copy:
-    copy = Copy(sender, 0, 0)
+def travelled(sender: int, left_ns: int, arrived_ns: int) -> TimedCopy:
+    copy = TimedCopy(sender, 0, 0)
     copy.left_ns, copy.arrived_ns, copy.delivered_ns = left_ns, arrived_ns, arrived_ns
     return copy
 

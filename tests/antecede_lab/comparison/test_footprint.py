@@ -6,7 +6,7 @@ from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.core.values import Message
 from antecede_lab.catalogue import PROTOCOLS
 from antecede_lab.comparison.space import (
-    Weigher,
+    PacketWeigher,
     footprint,
     integers_in,
     knowledge_spreads,
@@ -63,7 +63,7 @@ def test_broadcast_only_protocols_are_measured_with_broadcasts() -> None:
 
 
 def test_what_goes_by_before_a_run_is_warm_is_not_weighed() -> None:
-    weigher = Weigher(MetadataSize(PROTOCOLS["ks"]), warm=1, stride=1)
+    weigher = PacketWeigher(MetadataSize(PROTOCOLS["ks"]), warm=1, stride=1)
     for sequence in (1, 2, 3):
         log = {2: Sends({1: frozenset((3,))})} if sequence > 1 else {}
         packet = KsPacket(Message(0, sequence, b""), (1,), log)

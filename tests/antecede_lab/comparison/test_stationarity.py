@@ -8,20 +8,20 @@ from antecede_lab.comparison.documents import series_table
 from antecede_lab.comparison.effort import QUICK
 from antecede_lab.comparison.latency import (
     UNSETTLED_FROM,
-    Copy,
+    TimedCopy,
     is_unsettled,
     lateness,
     trend,
     unsettled_text,
 )
-from antecede_lab.comparison.measurements import Readings
+from antecede_lab.comparison.measurements import Measurements
 
 
-def copies_with(latencies: list[int], interval_ns: int = 10) -> list[Copy]:
+def copies_with(latencies: list[int], interval_ns: int = 10) -> list[TimedCopy]:
     """One after the other, delivered after these times."""
     copies = []
     for place, latency_ns in enumerate(latencies):
-        copy = Copy(0, place * interval_ns, 0)
+        copy = TimedCopy(0, place * interval_ns, 0)
         copy.delivered_ns = place * interval_ns + latency_ns
         copies.append(copy)
     return copies
@@ -62,8 +62,8 @@ def test_mf_carries_one_message_per_round_trip_and_falls_behind_at_one_per_one_w
     assert 0.35 < found.carried < 0.65
 
 
-def made(steadiness: float) -> Readings:
-    readings = Readings()
+def made(steadiness: float) -> Measurements:
+    readings = Measurements()
     for quantity, samples in (
         (measured.LATENCY, [10.0, 30.0]),
         (measured.LATE, [4.0, 6.0]),

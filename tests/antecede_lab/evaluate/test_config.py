@@ -6,10 +6,10 @@ import pytest
 
 from antecede.core.errors import LocalError
 from antecede_lab.evaluate.config import (
-    Cut,
     Evaluation,
-    Grown,
+    GrownTrace,
     Trace,
+    TraceCut,
     quickened,
     read_evaluation,
     with_replay,
@@ -95,9 +95,9 @@ def test_evaluation_says_what_is_made_from_what(tmp_path: Path, data: Path) -> N
         ),
     }
     assert evaluation.cuts == {
-        "part": Cut(name="part", trace="mail", start_ns=1_000_000_000, span_ns=2_000_000_000)
+        "part": TraceCut(name="part", trace="mail", start_ns=1_000_000_000, span_ns=2_000_000_000)
     }
-    town = Grown(
+    town = GrownTrace(
         name="town",
         trace="shop",
         processes=50,

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from antecede_lab.evaluate import evaluate as evaluate_job
 from antecede_lab.evaluate.config import read_evaluation
-from antecede_lab.evaluate.evaluate import Outcome, evaluate
+from antecede_lab.evaluate.evaluate import EvaluationOutcome, evaluate
 
 CONFIG = """
 title = "A small evaluation"
@@ -64,7 +64,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def outcome(spark: SparkSession, place: Path) -> Outcome:
+def outcome(spark: SparkSession, place: Path) -> EvaluationOutcome:
     evaluation = read_evaluation(place / "evaluation.toml", data=place)
     return evaluate(spark, evaluation, place / "out", command="antecede evaluate")
 
@@ -77,7 +77,7 @@ def rows(place: Path, name: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_every_run_took_place(outcome: Outcome, place: Path) -> None:
+def test_every_run_took_place(outcome: EvaluationOutcome, place: Path) -> None:
     assert outcome.by_status == {"finished": 8}
     table = rows(place, "runs")
     assert sorted((row["scenario"], row["protocol"], row["seed"]) for row in table) == sorted(
@@ -87,7 +87,7 @@ def test_every_run_took_place(outcome: Outcome, place: Path) -> None:
     assert {row["processes"] for row in table} == {4, 12}
 
 
-def test_answer_says_what_order_costs(outcome: Outcome) -> None:
+def test_answer_says_what_order_costs(outcome: EvaluationOutcome) -> None:
     by_protocol = {one.protocol: one for one in outcome.answers if one.setting.scenario == "shop"}
     added = {
         name: one.added_ns.mean for name, one in by_protocol.items() if one.added_ns is not None
@@ -98,12 +98,12 @@ def test_answer_says_what_order_costs(outcome: Outcome) -> None:
     assert rst.mean > 1
 
 
-def test_logs_and_simulator_agree(outcome: Outcome, place: Path) -> None:
+def test_logs_and_simulator_agree(outcome: EvaluationOutcome, place: Path) -> None:
     assert outcome.difference < 1e-12
     assert len(rows(place, "logs")) == 4, "the trace, and a run of each audited protocol"
 
 
-def test_audit_judges_the_trace_and_the_recorded_runs(outcome: Outcome) -> None:
+def test_audit_judges_the_trace_and_the_recorded_runs(outcome: EvaluationOutcome) -> None:
     found = {one.run_id.rpartition("-n")[0] or one.run_id: one for one in outcome.judged}
     assert found["shop"].fifo + found["shop"].transitive > 0
     assert asdict(found["shop-hybrid-reliable"]) == {
@@ -134,7 +134,7 @@ def test_tables_can_be_read_without_spark(place: Path, name: str, columns: set[s
     assert columns <= set(table[0])
 
 
-def test_documents_and_plots_are_there(outcome: Outcome, place: Path) -> None:
+def test_documents_and_plots_are_there(outcome: EvaluationOutcome, place: Path) -> None:
     text = (place / "out" / "EVALUATION.md").read_text(encoding="utf-8")
     assert text.startswith("# A small evaluation\n\nMade by `antecede evaluate`, ")
     assert "## mall, reliable, 12 processes" in text

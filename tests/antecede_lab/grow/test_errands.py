@@ -7,7 +7,14 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from antecede_audit.eventlog.workload import WorkloadRow, as_fields
 from antecede_audit.measure.structure import causal_structure, structured
-from antecede_lab.grow.requests import OPENING, UNASKED, Pattern, Step, patterns_of, sampled_parts
+from antecede_lab.grow.requests import (
+    OPENING,
+    UNASKED,
+    Pattern,
+    RequestStep,
+    patterns_of,
+    sampled_parts,
+)
 from tests.antecede_audit.measure.profile.workloads import REVIEW, frame, row
 
 CALLS = [
@@ -23,8 +30,8 @@ CALLS = [
 
 def step(
     *waits_for: int, delay_ns: int, payload_bytes: int, reply: bool = False, answered: bool = False
-) -> Step:
-    return Step(
+) -> RequestStep:
+    return RequestStep(
         waits_for=waits_for or (OPENING,),
         delay_ns=delay_ns,
         payload_bytes=payload_bytes,

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from antecede.core.errors import LocalError
 from antecede_audit.eventlog.workload import WorkloadRow, read_workload
 from antecede_lab.grow.grow import grow
-from antecede_lab.grow.target_size import GRAPH, OVERLAY, Wanted
+from antecede_lab.grow.target_size import GRAPH, OVERLAY, GrowthRequest
 from tests.antecede_audit.measure.profile.commands import run_command
 from tests.antecede_audit.measure.profile.workloads import REVIEW, record, row
 from tests.antecede_lab.grow.replaying import check_replay
@@ -48,7 +48,7 @@ def test_thousands_of_replicas_replay_in_causal_order(
     spark: SparkSession, source: str, tmp_path: Path
 ) -> None:
     out = tmp_path / "grown"
-    summary = grow(spark, source, str(out), Wanted(processes=3000, messages=1500, seed=7))
+    summary = grow(spark, source, str(out), GrowthRequest(processes=3000, messages=1500, seed=7))
     rows = read_workload(out / "workload")
     assert len(rows) == summary["messages"] == 1500
     assert [one.message_id for one in rows] == sorted(one.message_id for one in rows)
@@ -80,13 +80,13 @@ def test_an_overlay_and_a_graph_replay_in_causal_order(
     spark: SparkSession, source: str, tmp_path: Path
 ) -> None:
     overlay = tmp_path / "overlay"
-    grow(spark, source, str(overlay), Wanted(processes=16, method=OVERLAY, messages=1000))
+    grow(spark, source, str(overlay), GrowthRequest(processes=16, method=OVERLAY, messages=1000))
     check_replay(read_workload(overlay / "workload"), 16)
 
     shop = tmp_path / "shop.json"
     shop.write_text(entries(SHOP), encoding="utf-8")
     by_rates = tmp_path / "graph"
-    wanted = Wanted(processes=2000, method=GRAPH, messages=2000, seed=3)
+    wanted = GrowthRequest(processes=2000, method=GRAPH, messages=2000, seed=3)
     summary = grow(spark, source, str(by_rates), wanted, graph=shop, name="shop")
     rows = read_workload(by_rates / "workload")
     assert len(rows) == pytest.approx(2000, rel=0.25)
@@ -103,16 +103,16 @@ def test_an_overlay_and_a_graph_replay_in_causal_order(
 @pytest.mark.parametrize(
     ("rows", "wanted", "complaint"),
     [
-        (REVIEW, Wanted(processes=3), "cannot grow to 3"),
-        ([row(0, 0, [1], [5])], Wanted(processes=4), "1 messages of a can never leave"),
-        (REVIEW, Wanted(processes=9, method=GRAPH), "needs a graph"),
+        (REVIEW, GrowthRequest(processes=3), "cannot grow to 3"),
+        ([row(0, 0, [1], [5])], GrowthRequest(processes=4), "1 messages of a can never leave"),
+        (REVIEW, GrowthRequest(processes=9, method=GRAPH), "needs a graph"),
     ],
 )
 def test_what_cannot_grow_is_refused_and_nothing_is_written(
     spark: SparkSession,
     tmp_path: Path,
     rows: list[WorkloadRow],
-    wanted: Wanted,
+    wanted: GrowthRequest,
     complaint: str,
 ) -> None:
     source = record(tmp_path / "in", {"a": rows})
@@ -125,15 +125,17 @@ def test_one_run_of_several_must_be_named(spark: SparkSession, tmp_path: Path) -
     source = record(tmp_path / "two", {"a": REVIEW, "b": REVIEWS})
     out = str(tmp_path / "out")
     with pytest.raises(LocalError, match="2 runs, such as 'a': say which"):
-        grow(spark, source, out, Wanted(processes=10))
+        grow(spark, source, out, GrowthRequest(processes=10))
     with pytest.raises(LocalError, match="no messages of run 'c'"):
-        grow(spark, source, out, Wanted(processes=10), run_id="c")
-    assert grow(spark, source, out, Wanted(processes=10), run_id="a")["messages"] == len(REVIEW)
+        grow(spark, source, out, GrowthRequest(processes=10), run_id="c")
+    assert grow(spark, source, out, GrowthRequest(processes=10), run_id="a")["messages"] == len(
+        REVIEW
+    )
 
 
 def test_the_recording_is_not_overwritten(spark: SparkSession, source: str) -> None:
     with pytest.raises(LocalError, match="holds the recording"):
-        grow(spark, source, f"{source}/", Wanted(processes=10))
+        grow(spark, source, f"{source}/", GrowthRequest(processes=10))
 
 
 def test_the_command_line_grows_and_says_what_is_real(

@@ -16,9 +16,9 @@ from antecede_lab.grow.target_size import (
     METHODS,
     OVERLAY,
     REPLICAS,
-    Plan,
+    GrowthPlan,
+    GrowthRequest,
     Recorded,
-    Wanted,
     planned,
 )
 from tests.antecede_audit.measure.profile import slowly
@@ -45,7 +45,9 @@ def recorded_of(rows: list[WorkloadRow]) -> Recorded:
     )
 
 
-def growth(structure: DataFrame, rows: list[WorkloadRow], wanted: Wanted) -> tuple[Plan, list[Any]]:
+def growth(
+    structure: DataFrame, rows: list[WorkloadRow], wanted: GrowthRequest
+) -> tuple[GrowthPlan, list[Any]]:
     plan = planned(recorded_of(rows), wanted)
     return plan, sorted(grown(layered(structure, plan), plan).collect())
 
@@ -64,7 +66,7 @@ def as_workload(rows: list[Any]) -> list[WorkloadRow]:
     ]
 
 
-def check_like_recorded(plan: Plan, source: list[WorkloadRow], rows: list[Any]) -> None:
+def check_like_recorded(plan: GrowthPlan, source: list[WorkloadRow], rows: list[Any]) -> None:
     """Every layer repeats the recording or its beginning, seen through its replicas."""
     by_id = {message.message_id: message for message in source}
     original = {one.message_id: (one.layer, one.source_message_id) for one in rows}
@@ -114,7 +116,7 @@ def test_what_is_grown_repeats_the_recording(
     seed: int,
 ) -> None:
     messages = None if share is None else max(1, round(share * len(source)))
-    wanted = Wanted(processes=processes, method=method, messages=messages, seed=seed)
+    wanted = GrowthRequest(processes=processes, method=method, messages=messages, seed=seed)
     plan, rows = growth(causal_structure(frame(spark, {"a": source})), source, wanted)
     check_workload(as_workload(rows))
     check_like_recorded(plan, source, rows)
@@ -125,7 +127,7 @@ def test_what_is_grown_repeats_the_recording(
 
 
 def test_times_of_a_conversation_move_together_into_the_period(review: DataFrame) -> None:
-    plan, rows = growth(review, REVIEW, Wanted(processes=70, messages=33, seed=5))
+    plan, rows = growth(review, REVIEW, GrowthRequest(processes=70, messages=33, seed=5))
     nominal = slowly.depths_and_times(as_workload(rows))
     recorded_ns = slowly.depths_and_times(REVIEW)
     shifts = defaultdict(set)
@@ -140,7 +142,7 @@ def test_times_of_a_conversation_move_together_into_the_period(review: DataFrame
 
 
 def test_the_first_layer_of_an_overlay_is_the_recording_itself(review: DataFrame) -> None:
-    _, rows = growth(review, REVIEW, Wanted(processes=21, method=OVERLAY))
+    _, rows = growth(review, REVIEW, GrowthRequest(processes=21, method=OVERLAY))
     first = {one.source_message_id: one for one in rows if one.layer == 0}
     for message in REVIEW:
         one = first[message.message_id]
@@ -155,7 +157,7 @@ def test_the_first_layer_of_an_overlay_is_the_recording_itself(review: DataFrame
 def test_the_same_seed_gives_the_same_however_it_is_partitioned(
     spark: SparkSession, method: str
 ) -> None:
-    wanted = Wanted(processes=30, method=method, messages=25, seed=3)
+    wanted = GrowthRequest(processes=30, method=method, messages=25, seed=3)
     growths = [
         growth(causal_structure(frame(spark, {"a": REVIEW}, parts)), REVIEW, wanted)[1]
         for parts in (1, 5)
@@ -164,13 +166,15 @@ def test_the_same_seed_gives_the_same_however_it_is_partitioned(
 
 
 def test_another_seed_gives_another_growth(review: DataFrame) -> None:
-    growths = [growth(review, REVIEW, Wanted(processes=700, seed=seed))[1] for seed in (1, 2)]
+    growths = [
+        growth(review, REVIEW, GrowthRequest(processes=700, seed=seed))[1] for seed in (1, 2)
+    ]
     assert growths[0] != growths[1]
 
 
 def test_layers_share_the_replicas_evenly(review: DataFrame) -> None:
     """As many layers as replicas: every replica runs every errand once."""
-    plan, rows = growth(review, REVIEW, Wanted(processes=28, messages=44))
+    plan, rows = growth(review, REVIEW, GrowthRequest(processes=28, messages=44))
     assert (plan.replicas, plan.layers) == (4, 4)
     senders = Counter(one.sender for one in rows)
     once = Counter(message.sender for message in REVIEW)
@@ -178,15 +182,15 @@ def test_layers_share_the_replicas_evenly(review: DataFrame) -> None:
 
 
 def test_speed_shortens_every_duration(review: DataFrame) -> None:
-    slow = growth(review, REVIEW, Wanted(processes=14))[1]
-    fast = growth(review, REVIEW, Wanted(processes=14, speed=10.0))[1]
+    slow = growth(review, REVIEW, GrowthRequest(processes=14))[1]
+    fast = growth(review, REVIEW, GrowthRequest(processes=14, speed=10.0))[1]
     assert [one.delay_ns for one in fast] == [one.delay_ns // 10 for one in slow]
     assert [one.ready_ns for one in fast] == [one.ready_ns // 10 for one in slow]
 
 
 def test_replicas_are_named_after_what_they_repeat(spark: SparkSession) -> None:
     names = spark.createDataFrame([(0, "front"), (6, "store")], "process int, name string")
-    plan = planned(recorded_of(REVIEW), Wanted(processes=15))
+    plan = planned(recorded_of(REVIEW), GrowthRequest(processes=15))
     found = {one.process: one for one in replica_names(names, plan).collect()}
     assert sorted(found) == list(range(15))
     assert [found[process].name for process in (0, 7, 14, 6, 13, 1, 8)] == [

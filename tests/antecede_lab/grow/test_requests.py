@@ -16,7 +16,7 @@ from antecede_lab.grow.requests import (
     Pattern,
     RequestModel,
     Requests,
-    Step,
+    RequestStep,
     calls_inside,
     calls_means,
     firsts,
@@ -33,8 +33,8 @@ from tests.antecede_lab.grow.test_service_graph import SHOP, edges
 
 def step(
     *waits_for: int, delay_ns: int = 5, width: int = 1, reply: bool = False, answered: bool = False
-) -> Step:
-    return Step(
+) -> RequestStep:
+    return RequestStep(
         waits_for=waits_for or (0,),
         delay_ns=delay_ns,
         payload_bytes=7,

@@ -7,10 +7,10 @@ import pytest
 from antecede.core import RemoteError
 from antecede.core.cloning import twin_of
 from antecede.core.packets import Ack
-from antecede_lab.protocols.receive_buffer import WaitingRoom
+from antecede_lab.protocols.receive_buffer import ReceiveBuffer
 
 
-def taken(room: WaitingRoom[Ack]) -> list[int]:
+def taken(room: ReceiveBuffer[Ack]) -> list[int]:
     """The numbers of all that is ready."""
     numbers: list[int] = []
     packet = room.next_ready()
@@ -21,7 +21,7 @@ def taken(room: WaitingRoom[Ack]) -> list[int]:
 
 
 def test_a_packet_is_ready_when_everything_it_misses_is_reached() -> None:
-    room: WaitingRoom[Ack] = WaitingRoom(9)
+    room: ReceiveBuffer[Ack] = ReceiveBuffer(9)
     room.hold(Ack(1), 0, 1, [(5, 2), (6, 1)])
 
     room.reached(5, 1)
@@ -33,7 +33,7 @@ def test_a_packet_is_ready_when_everything_it_misses_is_reached() -> None:
 
 
 def test_reaching_more_than_was_waited_for_is_enough() -> None:
-    room: WaitingRoom[Ack] = WaitingRoom(9)
+    room: ReceiveBuffer[Ack] = ReceiveBuffer(9)
     room.hold(Ack(1), 0, 1, [(5, 2)])
     room.reached(5, 7)
 
@@ -41,7 +41,7 @@ def test_reaching_more_than_was_waited_for_is_enough() -> None:
 
 
 def test_what_becomes_ready_together_comes_out_by_order_of_arrival() -> None:
-    room: WaitingRoom[Ack] = WaitingRoom(9)
+    room: ReceiveBuffer[Ack] = ReceiveBuffer(9)
     room.hold(Ack(1), 0, 1, [(5, 3)])
     room.hold(Ack(2), 0, 2, [(5, 1)])
     room.hold(Ack(3), 7, 1, [(5, 2)])
@@ -51,7 +51,7 @@ def test_what_becomes_ready_together_comes_out_by_order_of_arrival() -> None:
 
 
 def test_a_packet_that_is_held_is_not_new() -> None:
-    room: WaitingRoom[Ack] = WaitingRoom(9)
+    room: ReceiveBuffer[Ack] = ReceiveBuffer(9)
     room.hold(Ack(1), 0, 1, [(5, 1)])
 
     room.check_new(0, 2)
@@ -61,7 +61,7 @@ def test_a_packet_that_is_held_is_not_new() -> None:
 
 
 def test_the_limit_is_per_source_and_room_comes_back() -> None:
-    room: WaitingRoom[Ack] = WaitingRoom(1)
+    room: ReceiveBuffer[Ack] = ReceiveBuffer(1)
     room.hold(Ack(1), 0, 1, [(5, 1)])
     room.hold(Ack(2), 1, 1, [(5, 1)])
     with pytest.raises(RemoteError):
@@ -77,7 +77,7 @@ def test_the_limit_is_per_source_and_room_comes_back() -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_a_room_and_its_copy_do_what_a_scan_of_the_buffer_would_do(seed: int) -> None:
     random = Random(seed)
-    room: WaitingRoom[Ack] = WaitingRoom(1000)
+    room: ReceiveBuffer[Ack] = ReceiveBuffer(1000)
     buffer: list[tuple[int, list[tuple[int, int]]]] = []
     counts = dict.fromkeys(range(4), 0)
     for number in range(200):
@@ -96,7 +96,7 @@ def test_a_room_and_its_copy_do_what_a_scan_of_the_buffer_would_do(seed: int) ->
 
 
 def test_a_copy_goes_its_own_way() -> None:
-    room: WaitingRoom[Ack] = WaitingRoom(9)
+    room: ReceiveBuffer[Ack] = ReceiveBuffer(9)
     room.hold(Ack(1), 0, 1, [(5, 1), (6, 1)])
     twin = twin_of(room)
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antecede_lab.simulator.calendar import BUCKETS_MIN, WAKE, Calendar, Event
+from antecede_lab.simulator.calendar import BUCKETS_MIN, WAKE, Calendar, CalendarEvent
 
 FAR_NS = 3_600_000_000_000
 LATEST_NS = 1 << 61
@@ -148,5 +148,5 @@ def test_a_cleared_calendar_is_empty_and_usable() -> None:
     assert calendar.size == 0
     assert calendar.take() is None
     event = calendar.add(5_000, WAKE, 3)
-    assert isinstance(event, Event)
+    assert isinstance(event, CalendarEvent)
     assert calendar.take() is event

@@ -10,7 +10,7 @@ from antecede_lab.catalogue import PROTOCOLS
 from antecede_lab.simulator.networks import build_network
 from antecede_lab.simulator.run import simulate
 from antecede_lab.simulator.workloads import Broadcast, Poisson, Workload
-from antecede_lab.simulator.workloads.catalogue import Traffic, build_workload
+from antecede_lab.simulator.workloads.catalogue import TrafficSettings, build_workload
 
 MS = 1_000_000
 ROUGH = Faults(
@@ -50,7 +50,7 @@ def digest(result_log: EventLog | None) -> str:
 
 
 def named_run(protocol: str, workload: str, network: str) -> str:
-    traffic = Traffic(processes=5, messages=60, interval_ns=2 * MS, seed=3)
+    traffic = TrafficSettings(processes=5, messages=60, interval_ns=2 * MS, seed=3)
     result = simulate(
         protocol,
         build_workload(workload, traffic),

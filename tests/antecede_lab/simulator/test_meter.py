@@ -10,7 +10,7 @@ from antecede.network_model.faults import Faults, Partition
 from antecede.network_model.latency import Constant, Lognormal, Uniform
 from antecede_lab.simulator.gauge import Gauge
 from antecede_lab.simulator.histogram import Histogram
-from antecede_lab.simulator.measures import Measures, PacketTotals
+from antecede_lab.simulator.measures import PacketTotals, RunMeasures
 from antecede_lab.simulator.run import simulate
 from antecede_lab.simulator.workloads import Groups, Poisson, RequestReply, Workload
 from tests.antecede_lab.simulator.copies import Story, most_at_once, total_ns
@@ -64,7 +64,7 @@ CASES = {
 
 
 @pytest.fixture(params=CASES, scope="module")
-def measured(request: pytest.FixtureRequest) -> tuple[Measures, Story]:
+def measured(request: pytest.FixtureRequest) -> tuple[RunMeasures, Story]:
     case = CASES[request.param]
     result = simulate(
         case.protocol,
@@ -92,7 +92,7 @@ def agrees(histogram: Histogram, delays: list[int]) -> None:
         assert abs(histogram.quantile(share) - truth) <= 0.01 * truth
 
 
-def test_delays_are_those_of_the_log(measured: tuple[Measures, Story]) -> None:
+def test_delays_are_those_of_the_log(measured: tuple[RunMeasures, Story]) -> None:
     measures, story = measured
     delays = measures.delays
 
@@ -102,7 +102,7 @@ def test_delays_are_those_of_the_log(measured: tuple[Measures, Story]) -> None:
     agrees(delays.latency, story.delays("submitted", "delivered"))
 
 
-def test_counts_are_those_of_the_log(measured: tuple[Measures, Story]) -> None:
+def test_counts_are_those_of_the_log(measured: tuple[RunMeasures, Story]) -> None:
     measures, story = measured
     submitted = story.first["submitted"]
 
@@ -113,7 +113,7 @@ def test_counts_are_those_of_the_log(measured: tuple[Measures, Story]) -> None:
     assert measures.makespan_ns == max(story.first["delivered"].values()) - min(submitted.values())
 
 
-def test_packets_are_those_of_the_log(measured: tuple[Measures, Story]) -> None:
+def test_packets_are_those_of_the_log(measured: tuple[RunMeasures, Story]) -> None:
     measures, story = measured
     found = {
         totals.kind: (
@@ -131,7 +131,7 @@ def test_packets_are_those_of_the_log(measured: tuple[Measures, Story]) -> None:
     assert measures.packets_per_message == measures.packets_total / measures.messages
 
 
-def test_buffers_are_those_of_the_log(measured: tuple[Measures, Story]) -> None:
+def test_buffers_are_those_of_the_log(measured: tuple[RunMeasures, Story]) -> None:
     measures, story = measured
     processes = len(measures.occupancy.sender_buffer_max)
     occupancy = measures.occupancy

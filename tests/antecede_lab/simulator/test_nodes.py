@@ -13,7 +13,7 @@ from antecede_lab.simulator.nodes.faults import FORMS, NodeFault, parse_node_fau
 from antecede_lab.simulator.nodes.policy import parse_policy
 from antecede_lab.simulator.run import RunResult, simulate
 from antecede_lab.simulator.workloads import Poisson, Workload
-from antecede_lab.simulator.workloads.catalogue import Traffic, build_workload
+from antecede_lab.simulator.workloads.catalogue import TrafficSettings, build_workload
 
 MS = 1_000_000
 SECOND = 1_000 * MS
@@ -92,7 +92,9 @@ def test_the_same_arguments_give_the_same_run() -> None:
 
 
 def test_workloads_that_react_do_so_on_nodes() -> None:
-    workload = build_workload("request-reply", Traffic(processes=4, messages=80, interval_ns=MS))
+    workload = build_workload(
+        "request-reply", TrafficSettings(processes=4, messages=80, interval_ns=MS)
+    )
     result = simulate("hybrid", workload, faults=ROUGH, host="node", record=True)
     assert result.leftovers.empty
     assert result.log is not None

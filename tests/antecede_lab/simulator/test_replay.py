@@ -11,7 +11,7 @@ from antecede_audit.eventlog.workload import WorkloadRow, write_workload
 from antecede_lab.catalogue import PROTOCOLS
 from antecede_lab.simulator.run import RunResult, simulate
 from antecede_lab.simulator.workloads import Replay
-from antecede_lab.simulator.workloads.catalogue import Traffic, build_workload
+from antecede_lab.simulator.workloads.catalogue import TrafficSettings, build_workload
 from antecede_lab.simulator.workloads.replay import conversations
 
 MS = 1_000_000
@@ -131,7 +131,7 @@ def test_a_table_that_cannot_be_performed_is_refused(
 def test_a_table_is_replayed_from_its_file(tmp_path: Path) -> None:
     file = tmp_path / "diamond.jsonl"
     write_workload(file, DIAMOND)
-    workload = build_workload("replay", Traffic(), {"file": str(file)})
+    workload = build_workload("replay", TrafficSettings(), {"file": str(file)})
 
     assert workload.remaining() == 6
     result = simulate("hybrid", workload)

@@ -24,7 +24,7 @@ from antecede_lab.simulator.workloads import (
     Workload,
     layered_services,
 )
-from antecede_lab.simulator.workloads.catalogue import WORKLOADS, Traffic, build_workload
+from antecede_lab.simulator.workloads.catalogue import WORKLOADS, TrafficSettings, build_workload
 from antecede_lab.simulator.workloads.groups import ring_of_groups
 from antecede_lab.simulator.workloads.service_dag import calls_per_request
 
@@ -42,7 +42,9 @@ def carries(protocol: str, workload: Workload) -> bool:
 
 
 def built(name: str, messages: int = 60) -> Workload:
-    return build_workload(name, Traffic(processes=6, messages=messages, interval_ns=MS, seed=2))
+    return build_workload(
+        name, TrafficSettings(processes=6, messages=messages, interval_ns=MS, seed=2)
+    )
 
 
 @pytest.mark.parametrize("name", SYNTHETIC)
@@ -266,7 +268,7 @@ def test_a_broadcast_goes_to_everybody_else() -> None:
 
 
 def test_settings_come_as_text_or_as_numbers() -> None:
-    traffic = Traffic(processes=6, messages=100, seed=1)
+    traffic = TrafficSettings(processes=6, messages=100, seed=1)
     as_text = build_workload("groups", traffic, {"groups": "2", "size": "5", "reply": "25%"})
     as_numbers = build_workload("groups", traffic, {"groups": 2, "size": 5, "reply": 0.25})
 
@@ -289,7 +291,7 @@ def test_a_name_or_setting_that_makes_no_sense_is_refused(
     name: str, given: dict[str, str], complaint: str
 ) -> None:
     with pytest.raises(LocalError, match=complaint):
-        build_workload(name, Traffic(), given)
+        build_workload(name, TrafficSettings(), given)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from antecede_lab.sweep.grid import Grid
 from antecede_lab.sweep.run_one import performed, performed_batches
 from antecede_lab.sweep.run_plan import RunPlan
 from antecede_lab.sweep.run_store import PARTS_MAX, PLANNED, RUNS, RunStore
-from antecede_lab.sweep.sweep import Progress, jobs_of, planned_row, run_sweep
+from antecede_lab.sweep.sweep import SweepProgress, jobs_of, planned_row, run_sweep
 from tests.antecede_lab.sweep.broken import ENDS_SPARK
 from tests.antecede_lab.sweep.grids import grid_of, trace_file
 from tests.spark_session import ROOT
@@ -75,7 +75,7 @@ def test_sweep_is_its_runs_each_alone_and_goes_on_where_it_stopped(
     store = RunStore(out / "runs")
     store.create()
     store.add(job.rows_table([{**wanted[plan.run_id], "events": -1} for plan in plans[:2]]))
-    told: list[Progress] = []
+    told: list[SweepProgress] = []
 
     result = run_sweep(spark, grid, out, report=told.append)
 

@@ -11,7 +11,7 @@ from antecede_lab.protocols.facts.packets import (
     FactsMessage,
     FactsPermit,
     Mark,
-    Report,
+    PastReportField,
     Watermark,
 )
 
@@ -43,7 +43,7 @@ def gossip(draw: st.DrawFn, below: int = ID_MAX) -> list[Watermark]:
 
 
 @st.composite
-def reports(draw: st.DrawFn, source: int, sequence: int) -> Report:
+def reports(draw: st.DrawFn, source: int, sequence: int) -> PastReportField:
     """Facts in order; of the source itself only up to its own message."""
     pairs = sorted(draw(st.sets(st.tuples(ids, st.one_of(ids, st.just(source))), max_size=5)))
     facts = []
@@ -51,7 +51,7 @@ def reports(draw: st.DrawFn, source: int, sequence: int) -> Report:
         highest = sequence if sender == source else ID_MAX
         facts.append(Fact(sender, target, draw(st.integers(1, highest))))
     hops = draw(st.one_of(st.integers(1, 9), st.integers(1, 1 << 40)))
-    return Report(draw(masks), draw(id_tuples), facts, hops)
+    return PastReportField(draw(masks), draw(id_tuples), facts, hops)
 
 
 @st.composite

@@ -11,7 +11,7 @@ from antecede_lab.protocols.facts.packets import (
     FactsMessage,
     FactsPermit,
     Mark,
-    Report,
+    PastReportField,
     Watermark,
 )
 from antecede_lab.wire.codec import decode, encode, metadata_size
@@ -22,7 +22,7 @@ MESSAGE = FactsMessage(
     Message(SENDER, 9, b"hi"),
     7,
     [Mark(3, 4)],
-    Report(1 << 12, (3,), [Fact(0, 300, 8), Fact(3, 300, 1)], 1),
+    PastReportField(1 << 12, (3,), [Fact(0, 300, 8), Fact(3, 300, 1)], 1),
     [Watermark(-1, 6), Watermark(3, 2, 4, (300,))],
 )
 
@@ -30,7 +30,7 @@ MULTICAST = FactsMessage(
     Message(SENDER, 9, b""),
     8,
     [],
-    Report(0, (), [Fact(5, 1, 7), Fact(5, 2, 7), Fact(5, 3, 6), Fact(5, 4, 7)], 1),
+    PastReportField(0, (), [Fact(5, 1, 7), Fact(5, 2, 7), Fact(5, 3, 6), Fact(5, 4, 7)], 1),
 )
 """Two messages of process 5: 7 to three destinations, 6 to one."""
 
@@ -54,7 +54,9 @@ def test_a_multicast_to_many_is_said_once() -> None:
 
     def bytes_to(targets: int) -> int:
         facts = [Fact(5, target, 1_000_000) for target in range(10, 10 + targets)]
-        return metadata_size(FactsMessage(Message(0, 9, b""), 8, [], Report(0, (), facts, 1)))
+        return metadata_size(
+            FactsMessage(Message(0, 9, b""), 8, [], PastReportField(0, (), facts, 1))
+        )
 
     sizes = [bytes_to(targets) for targets in (2, 3, 30)]
     assert sizes == [sizes[0], sizes[0] + 1, sizes[0] + 28]
@@ -94,4 +96,4 @@ def test_what_nobody_writes_is_refused(what: str) -> None:
 )
 def test_what_would_be_refused_is_not_written(facts: list[Fact]) -> None:
     with pytest.raises(LocalError):
-        encode(FactsMessage(Message(SENDER, 9, b""), 8, [], Report(0, (), facts, 1)))
+        encode(FactsMessage(Message(SENDER, 9, b""), 8, [], PastReportField(0, (), facts, 1)))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Final
 
-from antecede_audit.report.spacetime.recording import IMPLIED, MISSING, Copies, Run
+from antecede_audit.report.spacetime.recording import IMPLIED, MISSING, CopyColumns, Recording
 
 LEVEL = 6
 """Of compression: more takes much longer and gains a few percent."""
@@ -70,7 +70,7 @@ class Bars:
         return [(begin_ns, end_ns) for begin_ns, end_ns, lane in columns if lane != MISSING]
 
 
-def send_bars(run: Run) -> Bars:
+def send_bars(run: Recording) -> Bars:
     """Time in send buffers."""
     copies = run.copies
     travelling = transmits(run)
@@ -84,19 +84,19 @@ def send_bars(run: Run) -> Bars:
     return stacked(begins, ends, copies.sender, copies, len(run.processes))
 
 
-def receive_bars(run: Run) -> Bars:
+def receive_bars(run: Recording) -> Bars:
     """Time in receive buffers."""
     copies = run.copies
     ends = [run.span_ns if end_ns == MISSING else end_ns for end_ns in copies.delivered_ns]
     return stacked(copies.arrived_ns, ends, copies.target, None, len(run.processes))
 
 
-def transmits(run: Run) -> bool:
+def transmits(run: Recording) -> bool:
     """Whether the log says when packets were transmitted, as that of a foreign system may not."""
     return any(time_ns != MISSING for time_ns in run.copies.transmitted_ns)
 
 
-def is_waiting(copies: Copies, copy: int) -> bool:
+def is_waiting(copies: CopyColumns, copy: int) -> bool:
     """Whether a copy that was never transmitted is still to be."""
     travels = copies.sender[copy] != copies.target[copy]
     return travels and copies.delivered_ns[copy] == MISSING
@@ -106,7 +106,7 @@ def stacked(
     begins: Sequence[int],
     ends: Sequence[int],
     rows: Sequence[int],
-    shared: Copies | None,
+    shared: CopyColumns | None,
     row_count: int,
 ) -> Bars:
     """Bars in the lowest lanes that are free; copies of one message `shared` have one in common."""
@@ -168,7 +168,7 @@ class ShownViolation:
 class Diagram:
     """One run, and what is said about it."""
 
-    run: Run
+    run: Recording
     violations: Sequence[ShownViolation] = ()
     violation_count: int = 0
     """How many there are in all, if those that can be jumped to are only the worst of them."""
@@ -201,7 +201,7 @@ def diagram_object(diagram: Diagram) -> dict[str, object]:
     }
 
 
-def copy_object(run: Run) -> dict[str, object]:
+def copy_object(run: Recording) -> dict[str, object]:
     """The copies, packed; times but the first as differences to the one before them."""
     copies = run.copies
     sending, receiving = send_bars(run), receive_bars(run)
@@ -226,7 +226,7 @@ def copy_object(run: Run) -> dict[str, object]:
     }
 
 
-def packet_object(run: Run) -> dict[str, object]:
+def packet_object(run: Recording) -> dict[str, object]:
     """The packets, packed."""
     packets = run.packets
     return {
@@ -243,7 +243,7 @@ def packet_object(run: Run) -> dict[str, object]:
     }
 
 
-def known_instants(run: Run) -> list[int]:
+def known_instants(run: Recording) -> list[int]:
     """For each copy, which of the four instants the log has: 1, 2, 4 and 8, added up."""
     return [
         sum(1 << bit for bit, time_ns in enumerate(instants) if time_ns != MISSING)

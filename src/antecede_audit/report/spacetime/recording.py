@@ -37,7 +37,7 @@ REQUIRED: Final = tuple(name for name in COLUMNS if name not in OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Copies:
+class CopyColumns:
     """Every message to every target, a list per column."""
 
     sender: list[int] = field(default_factory=list)
@@ -99,7 +99,7 @@ IMPLIED: Final = "message (as far as the log says)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class Recording:
     """One run, ready to be laid out."""
 
     name: str
@@ -111,7 +111,7 @@ class Run:
     names: tuple[str, ...]
     """What they are called, by row."""
     packet_kinds: tuple[str, ...]
-    copies: Copies
+    copies: CopyColumns
     packets: Packets
     labels: dict[tuple[int, int], str] = field(default_factory=dict)
     """What messages are called, by row of the sender and sequence, where they have names."""
@@ -143,18 +143,18 @@ EVENTS_MAX: Final = 2_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class TimeRange:
     """A part of a run, in times since its start; None: no limit on that side."""
 
     from_ns: int | None = None
     to_ns: int | None = None
 
 
-WHOLE: Final = Window()
+WHOLE: Final = TimeRange()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class RecordingRows:
     """The rows of one run, or of a part of it."""
 
     rows: list[Row]
@@ -170,17 +170,19 @@ class Rows:
         return len(self.rows) == self.total
 
 
-def rows_of_log(log: EventLog, window: Window = WHOLE, most: int = EVENTS_MAX) -> Rows:
+def rows_of_log(log: EventLog, window: TimeRange = WHOLE, most: int = EVENTS_MAX) -> RecordingRows:
     """The rows of a log in memory."""
     rows = [row for block in log.blocks() for row in PACKED.iter_unpack(block)]
     return part_of(rows, log.packet_kinds, window, most)
 
 
-def part_of(rows: Sequence[Row], packet_kinds: Sequence[str], window: Window, most: int) -> Rows:
+def part_of(
+    rows: Sequence[Row], packet_kinds: Sequence[str], window: TimeRange, most: int
+) -> RecordingRows:
     """Those of the rows of a run that are wanted."""
     start_ns = min(map(TIME, rows), default=0)
     low_ns, high_ns = limits(map(TIME, rows), start_ns, window, most)
-    return Rows(
+    return RecordingRows(
         rows=[row for row in rows if low_ns <= TIME(row) <= high_ns],
         packet_kinds=packet_kinds,
         start_ns=start_ns,
@@ -188,7 +190,7 @@ def part_of(rows: Sequence[Row], packet_kinds: Sequence[str], window: Window, mo
     )
 
 
-def limits(times: Iterable[int], start_ns: int, window: Window, most: int) -> tuple[int, int]:
+def limits(times: Iterable[int], start_ns: int, window: TimeRange, most: int) -> tuple[int, int]:
     """From when to when events are taken, so that they are at most about so many."""
     low_ns = start_ns + (window.from_ns or 0)
     later = sorted(time_ns for time_ns in times if time_ns >= low_ns)
@@ -198,7 +200,9 @@ def limits(times: Iterable[int], start_ns: int, window: Window, most: int) -> tu
     return low_ns, high_ns
 
 
-def rows_of_files(files: list[Path], window: Window = WHOLE, most: int = EVENTS_MAX) -> Rows:
+def rows_of_files(
+    files: list[Path], window: TimeRange = WHOLE, most: int = EVENTS_MAX
+) -> RecordingRows:
     """The rows that these files hold together; `LocalError` names one that is wrong.
 
     Parquet is read column by column, several times as fast as row by row; of a long run only the
@@ -224,10 +228,10 @@ def rows_of_files(files: list[Path], window: Window = WHOLE, most: int = EVENTS_
     for _, reason in complaints(table):
         raise LocalError(f"{source}: {reason}")
     rows, packet_kinds = rows_of_table(table)
-    return Rows(rows=rows, packet_kinds=packet_kinds, start_ns=start_ns, total=len(times))
+    return RecordingRows(rows=rows, packet_kinds=packet_kinds, start_ns=start_ns, total=len(times))
 
 
-def column_limits(times: ArrowArray, window: Window, most: int) -> tuple[int, int, int]:
+def column_limits(times: ArrowArray, window: TimeRange, most: int) -> tuple[int, int, int]:
     """The same as `limits` for a column, and when the run began."""
     pc = load_pyarrow("pyarrow.compute")
     if len(times) == 0:
@@ -330,20 +334,20 @@ class PacketRecord:
 
 
 def build_run(
-    rows: Rows,
+    rows: RecordingRows,
     name: str,
     *,
     names: Mapping[int, str] | None = None,
     labels: Mapping[tuple[int, int], str] | None = None,
     order: Sequence[int] | None = None,
-) -> Run:
+) -> Recording:
     """The run that these rows tell of.
 
     `names` are what processes are called, `labels` what messages (sender, sequence) are called, and
     `order` is the order of the processes from top to bottom; without it they stand by name.
     """
     start_ns = rows.start_ns
-    gathering = Gathering()
+    gathering = RecordingBuilder()
     for row in sorted(rows.rows, key=TIME):
         gathering.add(row)
     people = {} if names is None else names
@@ -352,7 +356,7 @@ def build_run(
     copies, numbers = copy_columns(gathering, place, start_ns)
     kinds = [*rows.packet_kinds, IMPLIED]
     packets = packet_columns(gathering, place, numbers, start_ns, len(kinds) - 1)
-    return Run(
+    return Recording(
         name=name,
         start_ns=start_ns,
         span_ns=max(max(map(TIME, rows.rows), default=start_ns) - start_ns, 1),
@@ -366,7 +370,7 @@ def build_run(
     )
 
 
-class Gathering:
+class RecordingBuilder:
     """Takes rows in the order of time and puts together what belongs together.
 
     Between processes rows may come in any order: a delivery may stand before its submission. A
@@ -432,8 +436,8 @@ class Gathering:
 
 
 def copy_columns(
-    gathering: Gathering, place: Mapping[int, int], start_ns: int
-) -> tuple[Copies, dict[CopyKey, int]]:
+    gathering: RecordingBuilder, place: Mapping[int, int], start_ns: int
+) -> tuple[CopyColumns, dict[CopyKey, int]]:
     """The copies in the order of their beginnings, and the number of each."""
     learn_flights(gathering)
     begins = {
@@ -453,16 +457,20 @@ def copy_columns(
                 *(record.delivered_at, record.payload_bytes),
             )
         )
-    return Copies(**columns_of(lines, Copies)), {key: copy for copy, key in enumerate(order)}
+    return CopyColumns(**columns_of(lines, CopyColumns)), {
+        key: copy for copy, key in enumerate(order)
+    }
 
 
-def columns_of(lines: Sequence[Row], kind: type[Copies] | type[Packets]) -> dict[str, list[int]]:
-    """Rows in the order of the columns of `Copies` or `Packets`, as those columns."""
+def columns_of(
+    lines: Sequence[Row], kind: type[CopyColumns] | type[Packets]
+) -> dict[str, list[int]]:
+    """Rows in the order of the columns of `CopyColumns` or `Packets`, as those columns."""
     columns = zip(*lines, strict=True) if lines else repeat(())
     return {one.name: list(column) for one, column in zip(fields(kind), columns, strict=False)}
 
 
-def learn_flights(gathering: Gathering) -> None:
+def learn_flights(gathering: RecordingBuilder) -> None:
     """Tell every copy when it was first transmitted, and when it first arrived."""
     for packet in gathering.packets:
         record = None if packet.key is None else gathering.copies.get(packet.key)
@@ -476,7 +484,7 @@ def learn_flights(gathering: Gathering) -> None:
 
 
 def packet_columns(
-    gathering: Gathering,
+    gathering: RecordingBuilder,
     place: Mapping[int, int],
     numbers: Mapping[CopyKey, int],
     start_ns: int,
@@ -503,7 +511,7 @@ def packet_columns(
 
 
 def implied_packets(
-    gathering: Gathering,
+    gathering: RecordingBuilder,
     place: Mapping[int, int],
     numbers: Mapping[CopyKey, int],
     carried: set[CopyKey],

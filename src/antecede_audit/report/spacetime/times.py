@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from antecede_audit.report.spacetime.diagram import receive_bars, send_bars
-from antecede_audit.report.spacetime.recording import MISSING, Run
+from antecede_audit.report.spacetime.recording import MISSING, Recording
 
 COLUMNS: Final = 160
 """A curve over time has so many points: the fullest moment of each stretch of time."""
@@ -25,7 +25,7 @@ class Levels:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class LatencyParts:
     """Copies from the quickest to the slowest: what their time consisted of, on average."""
 
     shares: tuple[float, ...]
@@ -34,7 +34,7 @@ class Parts:
     receiver_wait_ns: tuple[float, ...]
 
 
-def levels_of(run: Run) -> Levels:
+def levels_of(run: Recording) -> Levels:
     """The levels of all buffers of a run together, and of what is on its way."""
     copies = run.copies
     on_the_way = [
@@ -70,7 +70,7 @@ def fullest(spans: Sequence[tuple[int, int]], span_ns: int) -> tuple[int, ...]:
     return tuple(most)
 
 
-def latencies_ns(run: Run) -> list[int]:
+def latencies_ns(run: Recording) -> list[int]:
     """From submission to delivery, of every copy that travelled and came, ascending."""
     copies = run.copies
     return sorted(
@@ -82,7 +82,7 @@ def latencies_ns(run: Run) -> list[int]:
     )
 
 
-def parts_of(run: Run) -> Parts | None:
+def parts_of(run: Recording) -> LatencyParts | None:
     """What latencies consist of; None if the log does not say where copies were in between."""
     copies = run.copies
     split = sorted(
@@ -105,7 +105,7 @@ def parts_of(run: Run) -> Parts | None:
     # A part's height holds for its whole width, so the first and last reach the edges.
     shares = tuple(step / max(steps - 1, 1) for step in range(steps))
     sender, channel, receiver = (tuple(column) for column in zip(*means, strict=True))
-    return Parts(
+    return LatencyParts(
         shares=shares, sender_wait_ns=sender, channel_ns=channel, receiver_wait_ns=receiver
     )
 

@@ -14,11 +14,11 @@ from antecede.eventlog.log import DELIVERED, NULL, SUBMITTED
 from antecede.eventlog.schema import KINDS, Event
 from antecede_audit.judging.definition import History
 from antecede_audit.judging.explain import explain
-from antecede_audit.judging.findings import MessageId, Verdict, Violation
+from antecede_audit.judging.findings import MessageId, OracleVerdict, Violation
 from antecede_audit.judging.oracle import check_log
 from antecede_audit.judging.witness import find_witness
 from antecede_audit.report.spacetime.diagram import ShownViolation
-from antecede_audit.report.spacetime.recording import MISSING, Row, Run
+from antecede_audit.report.spacetime.recording import MISSING, Recording, Row
 
 JUDGED_MESSAGES: Final = 5_000
 JUDGED_DELIVERIES: Final = 50_000
@@ -28,7 +28,7 @@ SEARCHED_COPIES: Final = 5_000
 """A witness is looked for among so many copies at most."""
 
 
-def judged(rows: Iterable[Row]) -> Verdict | None:
+def judged(rows: Iterable[Row]) -> OracleVerdict | None:
     """What the oracle says about a log; None if it is too long for that."""
     events: list[Event] = []
     submitted: set[tuple[int, int]] = set()
@@ -54,10 +54,10 @@ def judged(rows: Iterable[Row]) -> Verdict | None:
     return check_log(events)
 
 
-class Finder:
+class WitnessFinder:
     """Finds copies and witnesses in one run."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Recording) -> None:
         self._run: Final = run
         self._place: Final = {process: row for row, process in enumerate(run.processes)}
         copies = run.copies

@@ -11,9 +11,15 @@ from antecede_audit.spans.formats import otlp_protobuf as otlp_binary
 from antecede_audit.spans.formats.containers import HEAD_BYTES, Content, spooled
 from antecede_audit.spans.formats.json_text import documents, parsed
 from antecede_audit.spans.formats.lines import BYTE_ORDER_MARK, Line, LineSource, lines_of
-from antecede_audit.spans.formats.records import KEEP_NOTHING, Copy, Reject, Span, excerpt_of
+from antecede_audit.spans.formats.records import (
+    KEEP_NOTHING,
+    MessageRecord,
+    RejectRecord,
+    SpanRecord,
+    excerpt_of,
+)
 
-Found: TypeAlias = Span | Copy | Reject
+Found: TypeAlias = SpanRecord | MessageRecord | RejectRecord
 FoundTogether: TypeAlias = Found | otlp_columns.SpanColumns
 """The same, and many spans at a time."""
 
@@ -27,7 +33,7 @@ MESSAGES: Final = "messages"
 FORMATS: Final = (JAEGER, OTLP, ZIPKIN, NEZHA, MESSAGES)
 
 SPANS_OF_DOCUMENT: Final[
-    dict[str, Callable[[object, str, frozenset[str]], Iterator[Span | Reject]]]
+    dict[str, Callable[[object, str, frozenset[str]], Iterator[SpanRecord | RejectRecord]]]
 ] = {
     JAEGER: jaeger.spans_in,
     OTLP: otlp.spans_in,
@@ -69,7 +75,7 @@ def detected(head: bytes, unit: str | None) -> str | None:
     return MESSAGES if table_layout(lines, unit) is not None else None
 
 
-def table_layout(lines: Sequence[str], unit: str | None) -> tables.Layout | None:
+def table_layout(lines: Sequence[str], unit: str | None) -> tables.TableLayout | None:
     """The layout of a message table that begins with these lines, be they readable or not."""
     return tables.layout_of(lines, unit) or tables.presumed_layout(lines, unit)
 
@@ -131,7 +137,7 @@ def read_documents(
         return
     spans_in = SPANS_OF_DOCUMENT[format_name]
     for where, document in documents(stream, first_byte):
-        if isinstance(document, Reject):
+        if isinstance(document, RejectRecord):
             yield document
         else:
             yield from spans_in(document, where, keep)
@@ -164,7 +170,7 @@ def read_lines(
     layout = table_layout(sample, unit)
     if layout is None:
         for line in tables.without_comments(lines):
-            yield Reject(line.position, NO_TABLE, excerpt_of(line.text))
+            yield RejectRecord(line.position, NO_TABLE, excerpt_of(line.text))
         return
     yield from tables.copies_in(
         layout, without_header(lines, first, layout.headed and first_byte is None)
@@ -180,9 +186,9 @@ def without_header(lines: Iterator[Line], header: str, headed: bool) -> Iterator
             yield line
 
 
-def unknown_content(head: bytes) -> Reject:
+def unknown_content(head: bytes) -> RejectRecord:
     """That a file is in no format that is understood."""
     if not head:
-        return Reject("", EMPTY, "")
+        return RejectRecord("", EMPTY, "")
     reason = NO_TIMES if DEPENDENCIES.search(head) else UNKNOWN
-    return Reject("", reason, excerpt_of(first_lines(head)[0]))
+    return RejectRecord("", reason, excerpt_of(first_lines(head)[0]))

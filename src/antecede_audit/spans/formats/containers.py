@@ -47,7 +47,7 @@ FAILURES: Final = (
 """What unpacking raises when a file is damaged."""
 
 
-class Damage(NamedTuple):
+class DamagedFile(NamedTuple):
     """That a file could not be read to its end."""
 
     name: str
@@ -65,10 +65,10 @@ class Content(NamedTuple):
 
 
 @final
-class Tolerant(io.RawIOBase):
+class TruncationTolerantReader(io.RawIOBase):
     """A stream that ends where it is damaged, and puts that on the list."""
 
-    def __init__(self, name: str, stream: IO[bytes], damages: list[Damage]) -> None:
+    def __init__(self, name: str, stream: IO[bytes], damages: list[DamagedFile]) -> None:
         self._name: Final = name
         # Unlike `read`, `read1` gives what it has got before it meets the damage.
         self._read: Final[Callable[[int], bytes]] = getattr(stream, "read1", stream.read)
@@ -94,25 +94,25 @@ class Tolerant(io.RawIOBase):
         return filled
 
 
-def damage_of(name: str, error: Exception) -> Damage:
+def damage_of(name: str, error: Exception) -> DamagedFile:
     """What is wrong with a file, in a few words that other files share."""
     if isinstance(error, EOFError) or "unexpected end of data" in str(error):
-        return Damage(name, "truncated file")
+        return DamagedFile(name, "truncated file")
     if isinstance(error, OSError) and error.errno is not None:
-        return Damage(name, f"cannot be read: {error.strerror}", is_unreadable=True)
+        return DamagedFile(name, f"cannot be read: {error.strerror}", is_unreadable=True)
     if "password" in str(error):
-        return Damage(name, "needs a password")
-    return Damage(name, f"damaged file ({type(error).__name__})")
+        return DamagedFile(name, "needs a password")
+    return DamagedFile(name, f"damaged file ({type(error).__name__})")
 
 
 def contents(
-    name: str, stream: IO[bytes], damages: list[Damage], depth: int = 0
+    name: str, stream: IO[bytes], damages: list[DamagedFile], depth: int = 0
 ) -> Iterator[Content]:
     """The files that are in a file: itself, or what is packed in it.
 
     Each must be used before the next is asked for; damage is on the list by then.
     """
-    reader = io.BufferedReader(Tolerant(name, stream, damages), HEAD_BYTES)
+    reader = io.BufferedReader(TruncationTolerantReader(name, stream, damages), HEAD_BYTES)
     head = reader.peek(HEAD_BYTES)
     buffered = cast(IO[bytes], reader)
     if depth == DEPTH_MAX:
@@ -141,7 +141,7 @@ def decompressed(head: bytes, stream: IO[bytes]) -> IO[bytes] | None:
 
 
 def tar_members(
-    name: str, stream: IO[bytes], damages: list[Damage], depth: int
+    name: str, stream: IO[bytes], damages: list[DamagedFile], depth: int
 ) -> Iterator[Content]:
     """The files in a tar archive, in the order in which they stand there."""
     try:
@@ -155,7 +155,7 @@ def tar_members(
 
 
 def zip_members(
-    name: str, stream: IO[bytes], damages: list[Damage], depth: int
+    name: str, stream: IO[bytes], damages: list[DamagedFile], depth: int
 ) -> Iterator[Content]:
     """The files in a zip archive; as its list of files is at its end, it is copied to a disk."""
     try:

@@ -24,14 +24,16 @@ INSTANCE_TAGS: Final = ("hostname", "host.name", "ip")
 
 def spans_in(
     document: object, where: str, keep: frozenset[str] = records.KEEP_NOTHING
-) -> Iterator[records.Span | records.Reject]:
+) -> Iterator[records.SpanRecord | records.RejectRecord]:
     """The spans of a document, and what in it could not be read."""
     if isinstance(document, dict) and "data" in document:
         traces, prefix = document["data"], f"{where}data"
     else:
         traces, prefix = [document], where or "document"
     if not isinstance(traces, list):
-        yield records.Reject(prefix, "data is not a list of traces", records.excerpt_of(document))
+        yield records.RejectRecord(
+            prefix, "data is not a list of traces", records.excerpt_of(document)
+        )
         return
     for number, trace in enumerate(traces):
         yield from spans_of_trace(trace, f"{prefix}[{number}]", keep)
@@ -39,13 +41,13 @@ def spans_in(
 
 def spans_of_trace(
     trace: object, where: str, keep: frozenset[str]
-) -> Iterator[records.Span | records.Reject]:
+) -> Iterator[records.SpanRecord | records.RejectRecord]:
     """The spans of one trace."""
     if isinstance(trace, dict) and "spanID" in trace:
         trace = {"spans": [trace]}
     spans = trace.get("spans") if isinstance(trace, dict) else None
     if not isinstance(trace, dict) or not isinstance(spans, list):
-        yield records.Reject(where, "neither a trace nor a span", records.excerpt_of(trace))
+        yield records.RejectRecord(where, "neither a trace nor a span", records.excerpt_of(trace))
         return
     processes = trace.get("processes")
     known = processes if isinstance(processes, dict) else {}
@@ -53,8 +55,10 @@ def spans_of_trace(
     for number, span in enumerate(spans):
         try:
             yield span_of(records.object_of(span, "span"), known, names, keep)
-        except records.UnreadableError as error:
-            yield records.Reject(f"{where}.spans[{number}]", str(error), records.excerpt_of(span))
+        except records.InvalidRecordError as error:
+            yield records.RejectRecord(
+                f"{where}.spans[{number}]", str(error), records.excerpt_of(span)
+            )
 
 
 def span_of(
@@ -62,15 +66,15 @@ def span_of(
     processes: dict[str, object],
     names: dict[str, str],
     keep: frozenset[str],
-) -> records.Span:
+) -> records.SpanRecord:
     """One span; `names` remembers what the processes of its trace are called."""
     if is_cut(fields):
-        raise records.UnreadableError("truncated")
+        raise records.InvalidRecordError("truncated")
     trace = records.trace_identity(fields.get("traceID"), "traceID")
     parent, follows, links = causes_of(fields, trace)
     start_ns = records.instant_of(fields.get("startTime"), MICROSECOND_NS, "startTime")
     duration_ns = records.scaled(fields.get("duration"), MICROSECOND_NS, "duration")
-    return records.Span(
+    return records.SpanRecord(
         trace=trace,
         span=records.identity_of(fields.get("spanID"), "spanID"),
         parent=parent,
@@ -141,10 +145,10 @@ def process_of(
         return process_name(fields["process"])
     number = fields.get("processID")
     if not isinstance(number, str) or not number:
-        raise records.UnreadableError("no processID")
+        raise records.InvalidRecordError("no processID")
     if number not in names:
         if number not in processes:
-            raise records.UnreadableError("processID is not among the processes of its trace")
+            raise records.InvalidRecordError("processID is not among the processes of its trace")
         names[number] = process_name(processes[number])
     return names[number]
 

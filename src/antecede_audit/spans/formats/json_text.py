@@ -13,7 +13,7 @@ import msgspec
 
 from antecede_audit.spans.formats.json_pieces import pieces_of
 from antecede_audit.spans.formats.lines import BYTE_ORDER_MARK, LineSource
-from antecede_audit.spans.formats.records import Reject, excerpt_of
+from antecede_audit.spans.formats.records import RejectRecord, excerpt_of
 
 DOCUMENT_BYTES_MAX: Final = 256 << 20
 """A document is read as a whole, which takes about ten times its size; larger ones are read piece
@@ -27,7 +27,7 @@ CLOSERS: Final = {"[": "]", "{": ',"\\u0000cut":true}'}
 
 
 def documents(stream: LineSource, first_byte: int | None = None) -> Iterator[tuple[str, object]]:
-    """Every document with the prefix of positions in it, or a `Reject` in its place.
+    """Every document with the prefix of positions in it, or a `RejectRecord` in its place.
 
     A file whose first line is a document has one on each line; any other file is one document.
     `first_byte` is where in its file the stream begins, if that is not the start of it.
@@ -76,7 +76,7 @@ def on_line(line: bytes, document: object, where: str) -> Iterator[tuple[str, ob
     if document is not None:
         yield f"{where}: ", document
     elif line.endswith(b"\n"):
-        yield "", Reject(where, "not JSON", excerpt_of(text_of(line)))
+        yield "", RejectRecord(where, "not JSON", excerpt_of(text_of(line)))
     else:
         yield from remains(line, where)
 
@@ -109,16 +109,19 @@ def pieces(data: bytes, stream: LineSource) -> Iterator[tuple[str, object]]:
         if piece.is_last:
             end = f"byte {piece.offset + len(piece.entries)}"
             for place, rest in remains(before + piece.entries, where):
-                if isinstance(rest, Reject):
-                    rest = Reject(end, "truncated", rest.excerpt)
+                if isinstance(rest, RejectRecord):
+                    rest = RejectRecord(end, "truncated", rest.excerpt)
                 yield place, rest
         elif document is not None:
             yield f"{where}: ", document
         else:
-            yield "", Reject(where, piece.broken or "not JSON", excerpt_of(text_of(piece.entries)))
+            yield (
+                "",
+                RejectRecord(where, piece.broken or "not JSON", excerpt_of(text_of(piece.entries))),
+            )
     if not found:
         size = f"{DOCUMENT_BYTES_MAX >> 20} MiB"
-        yield "", Reject("", f"a document of more than {size} that is no list", "")
+        yield "", RejectRecord("", f"a document of more than {size} that is no list", "")
 
 
 def remains(data: bytes, where: str) -> Iterator[tuple[str, object]]:
@@ -127,11 +130,11 @@ def remains(data: bytes, where: str) -> Iterator[tuple[str, object]]:
     rest = completed(text)
     salvaged = None if rest is None else parsed(rest.encode("utf-8", "surrogateescape"))
     if salvaged is None:
-        yield "", Reject(where, "not JSON", excerpt_of(text))
+        yield "", RejectRecord(where, "not JSON", excerpt_of(text))
         return
     prefix = f"{where}: " if where else ""
     yield prefix, salvaged
-    yield "", Reject(f"{prefix}byte {len(data)}", "truncated", excerpt_of(text[-120:]))
+    yield "", RejectRecord(f"{prefix}byte {len(data)}", "truncated", excerpt_of(text[-120:]))
 
 
 def text_of(data: bytes) -> str:

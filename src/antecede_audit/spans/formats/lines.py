@@ -4,7 +4,7 @@ import csv
 from collections.abc import Iterator
 from typing import Final, NamedTuple, Protocol, final
 
-from antecede_audit.spans.formats.records import UnreadableError
+from antecede_audit.spans.formats.records import InvalidRecordError
 
 LINE_BYTES_MAX: Final = 1 << 20
 """No line of a table is longer; what is goes on as another line, which cannot be read."""
@@ -24,7 +24,7 @@ class LineSource(Protocol):
 
 
 @final
-class Unread:
+class PushbackSource:
     """A source of which the first line has been read already."""
 
     def __init__(self, first: bytes, rest: LineSource) -> None:
@@ -78,8 +78,8 @@ def cells_of(text: str, delimiter: str | None) -> list[str]:
         return [cell.strip() for cell in text.split(delimiter)]
     if text.count('"') % 2:
         # A quoted cell that goes on in the next line, say: neither line makes sense alone.
-        raise UnreadableError("quotes do not match")
+        raise InvalidRecordError("quotes do not match")
     try:
         return [cell.strip() for cell in next(csv.reader([text], delimiter=delimiter))]
     except csv.Error:
-        raise UnreadableError("quotes do not match") from None
+        raise InvalidRecordError("quotes do not match") from None

@@ -27,9 +27,9 @@ from antecede_audit.spans.formats.records import (
     INT32_MAX,
     LINE,
     TIME_NS_MAX,
-    Copy,
-    Reject,
-    UnreadableError,
+    InvalidRecordError,
+    MessageRecord,
+    RejectRecord,
     excerpt_of,
     name_of,
     whole_number,
@@ -82,7 +82,7 @@ UNIX_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class TableLayout:
     """Which column is where, and what their numbers mean."""
 
     delimiter: str | None
@@ -98,7 +98,7 @@ class Layout:
         return CAUSES in self.places and LABEL not in self.places
 
 
-def layout_of(lines: Sequence[str], unit: str | None) -> Layout | None:
+def layout_of(lines: Sequence[str], unit: str | None) -> TableLayout | None:
     """The layout that the first lines of a table show, or None if they are not those of one."""
     for delimiter in (*DELIMITERS, None):
         rows = [row for row in (readable_cells(line, delimiter) for line in lines) if row]
@@ -116,20 +116,20 @@ def readable_cells(line: str, delimiter: str | None) -> list[str]:
     """The cells of a line; none if its quotes do not match."""
     try:
         return cells_of(line, delimiter)
-    except UnreadableError:
+    except InvalidRecordError:
         return []
 
 
 def positional_layout(
     rows: Sequence[Sequence[str]], delimiter: str | None, unit: str | None
-) -> Layout | None:
+) -> TableLayout | None:
     """The layout of a table without a header, if most of its first rows can be read with it."""
     layouts = []
     for row in rows:
         layout = positional(row, delimiter, unit)
         try:
             copies_of_cells(row, layout, 1)
-        except UnreadableError:
+        except InvalidRecordError:
             continue
         layouts.append(layout)
     if not layouts or 2 * len(layouts) < len(rows):
@@ -137,10 +137,10 @@ def positional_layout(
     return max(layouts, key=lambda layout: len(layout.places))
 
 
-def positional(row: Sequence[str], delimiter: str | None, unit: str | None) -> Layout:
+def positional(row: Sequence[str], delimiter: str | None, unit: str | None) -> TableLayout:
     """The layout of a table without a header that has a row like this."""
     unit_ns = UNITS_NS[unit or likely_unit(row[2] if len(row) >= COLUMNS_MIN else None)]
-    return Layout(
+    return TableLayout(
         delimiter=delimiter,
         places={role: place for place, role in enumerate(POSITIONAL[: len(row)])},
         time_unit_ns=unit_ns,
@@ -151,7 +151,7 @@ def positional(row: Sequence[str], delimiter: str | None, unit: str | None) -> L
 
 def named_layout(
     names: Sequence[str], delimiter: str | None, unit: str | None, row: Sequence[object] = ()
-) -> Layout | None:
+) -> TableLayout | None:
     """The layout of a table with these columns; None if one that it needs is missing.
 
     `row` is the first of its rows, whose time tells the unit if nothing else does.
@@ -170,7 +170,7 @@ def named_layout(
         return None
     time = row[places[TIME]] if places[TIME] < len(row) else None
     default_ns = UNITS_NS[unit or likely_unit(time)]
-    return Layout(
+    return TableLayout(
         delimiter=delimiter,
         places=places,
         time_unit_ns=units.get(TIME, default_ns),
@@ -191,17 +191,17 @@ def likely_unit(time: object) -> str:
     return "s"
 
 
-def copies_in(layout: Layout, lines: Iterator[Line]) -> Iterator[Copy | Reject]:
+def copies_in(layout: TableLayout, lines: Iterator[Line]) -> Iterator[MessageRecord | RejectRecord]:
     """The copies that every line stands for, and what could not be read."""
     for number, line in enumerate(without_comments(lines), start=1):
         try:
             yield from copies_of_cells(cells_of(line.text, layout.delimiter), layout, number)
-        except UnreadableError as error:
+        except InvalidRecordError as error:
             where = line.position + column_at_fault(line.text, layout)
-            yield Reject(where, str(error), excerpt_of(line.text))
+            yield RejectRecord(where, str(error), excerpt_of(line.text))
 
 
-def column_at_fault(text: str, layout: Layout) -> str:
+def column_at_fault(text: str, layout: TableLayout) -> str:
     """Which column of a line cannot be read, for its position; nothing if it is none of them."""
     cells = readable_cells(text, layout.delimiter)
     readers: dict[str, Callable[[str], object]] = {
@@ -218,12 +218,12 @@ def column_at_fault(text: str, layout: Layout) -> str:
         try:
             if len(cells) >= COLUMNS_MIN and place < len(cells):
                 reader(cells[place])
-        except UnreadableError:
+        except InvalidRecordError:
             return f", column {place + 1}"
     return ""
 
 
-def presumed_layout(lines: Sequence[str], unit: str | None) -> Layout | None:
+def presumed_layout(lines: Sequence[str], unit: str | None) -> TableLayout | None:
     """The layout of a table none of whose first lines can be read, or None if it is none.
 
     Three columns or more, and a number in the third, make a likely line; at least half of them
@@ -250,11 +250,11 @@ def without_comments(lines: Iterator[Line]) -> Iterator[Line]:
     return (line for line in lines if not line.text.lstrip().startswith(COMMENTS))
 
 
-def copies_of_cells(cells: Sequence[str], layout: Layout, number: int) -> list[Copy]:
+def copies_of_cells(cells: Sequence[str], layout: TableLayout, number: int) -> list[MessageRecord]:
     """The copies that a line of these cells stands for; it is the one with this number."""
     places = layout.places
     if len(cells) < COLUMNS_MIN:
-        raise UnreadableError("fewer than three columns")
+        raise InvalidRecordError("fewer than three columns")
     values = {role: cells[place] for role, place in places.items() if place < len(cells)}
     sent_ns = time_of(values.get(TIME), layout.time_unit_ns, "time")
     received_ns = None
@@ -284,19 +284,19 @@ def copies_of(
     payload_bytes: object,
     number: int,
     refers_to_lines: bool,
-) -> list[Copy]:
+) -> list[MessageRecord]:
     """The copies of one message, or those of them that one line tells of; causes may be lines."""
     by = name_of(sender, "sender")
     names = [name_of(receiver, "receiver") for receiver in receivers]
     if not names:
-        raise UnreadableError("no receiver")
+        raise InvalidRecordError("no receiver")
     called = None if label is None or label == "" else name_of(str(label), "id")
     message = f"{sent_ns}" if called is None else f"{sent_ns}/{called}"
     line = LINE if refers_to_lines else ""
     waits = None if causes is None else [line + name_of(str(cause), "cause") for cause in causes]
     size = size_of(payload_bytes)
     return [
-        Copy(
+        MessageRecord(
             message=message,
             label=None if causes is None else called or f"{LINE}{number}",
             sender=by,
@@ -321,7 +321,7 @@ def size_of(value: object) -> int:
         return 0
     size = whole_number(value)
     if size is None or not 0 <= size <= INT32_MAX:
-        raise UnreadableError("size is not a number of bytes")
+        raise InvalidRecordError("size is not a number of bytes")
     return size
 
 
@@ -336,7 +336,7 @@ def time_of(value: object, unit_ns: int, what: str) -> int:
     if isinstance(value, str) and "-" in value[1:] and "e-" not in value.lower():
         return date_of(value.strip(), what)
     if not isinstance(value, str | int | float | Decimal) or isinstance(value, bool):
-        raise UnreadableError(f"no {what}")
+        raise InvalidRecordError(f"no {what}")
     return fraction_of(str(value), unit_ns, what)
 
 
@@ -345,7 +345,7 @@ def date_of(text: str, what: str) -> int:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise UnreadableError(f"{what} is not a time") from None
+        raise InvalidRecordError(f"{what} is not a time") from None
     finer = NANOSECONDS.search(text)
     return time_of(moment, 1, what) + (int(finer[1].ljust(3, "0")) if finer else 0)
 
@@ -355,9 +355,9 @@ def fraction_of(text: str, unit_ns: int, what: str) -> int:
     try:
         number = Decimal(text)
     except InvalidOperation:
-        raise UnreadableError(f"{what} is not a time") from None
+        raise InvalidRecordError(f"{what} is not a time") from None
     if not number.is_finite() or number.adjusted() > 20:
-        raise UnreadableError(f"{what} {TOO_FAR}")
+        raise InvalidRecordError(f"{what} {TOO_FAR}")
     return in_range(round(number * unit_ns), what, unit_ns)
 
 
@@ -365,7 +365,7 @@ def in_range(time_ns: int, what: str, unit_ns: int | None = None) -> int:
     """The time if it is one that can be calculated with; dates have no unit."""
     if abs(time_ns) > TIME_NS_MAX:
         better = "" if unit_ns is None else better_unit(abs(time_ns), unit_ns)
-        raise UnreadableError(f"{what} {TOO_FAR}{better}")
+        raise InvalidRecordError(f"{what} {TOO_FAR}{better}")
     return time_ns
 
 

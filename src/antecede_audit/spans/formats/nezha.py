@@ -32,32 +32,34 @@ def is_header(line: str) -> bool:
     return set(COLUMNS) <= {cell.strip() for cell in line.split(",")}
 
 
-def spans_in(header: str, lines: Iterator[Line]) -> Iterator[records.Span | records.Reject]:
+def spans_in(
+    header: str, lines: Iterator[Line]
+) -> Iterator[records.SpanRecord | records.RejectRecord]:
     """The span of every line, and what could not be read."""
     names = [cell.strip() for cell in header.split(",")]
     missing = [column for column in COLUMNS if column not in names]
     if missing:
         reason = f"no column {missing[0]} in the first line"
         for line in lines:
-            yield records.Reject(line.position, reason, records.excerpt_of(line.text))
+            yield records.RejectRecord(line.position, reason, records.excerpt_of(line.text))
         return
     places = [names.index(column) for column in COLUMNS]
     operation = names.index(OPERATION) if OPERATION in names else None
     for line in lines:
         try:
             yield span_of(line.text, len(names), places, operation)
-        except records.UnreadableError as error:
-            yield records.Reject(line.position, str(error), records.excerpt_of(line.text))
+        except records.InvalidRecordError as error:
+            yield records.RejectRecord(line.position, str(error), records.excerpt_of(line.text))
 
 
-def span_of(text: str, width: int, places: list[int], operation: int | None) -> records.Span:
+def span_of(text: str, width: int, places: list[int], operation: int | None) -> records.SpanRecord:
     """The span of one line."""
     cells = cells_of(text, ",")
     if len(cells) != width:
-        raise records.UnreadableError(f"not {width} columns")
+        raise records.InvalidRecordError(f"not {width} columns")
     trace, span, parent, pod, start, end = [cells[place] for place in places]
     start_ns = records.instant_of(start, 1, "StartTimeUnixNano")
-    return records.Span(
+    return records.SpanRecord(
         trace=records.trace_identity(trace, "TraceID"),
         span=records.identity_of(span, "SpanID"),
         parent=None if parent == ROOT else records.optional_identity(parent, "ParentID"),

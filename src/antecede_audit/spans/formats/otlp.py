@@ -42,13 +42,13 @@ SCOPES: Final = ("scopeSpans", "instrumentationLibrarySpans")
 
 def spans_in(
     document: object, where: str, keep: frozenset[str] = records.KEEP_NOTHING
-) -> Iterator[records.Span | records.Reject]:
+) -> Iterator[records.SpanRecord | records.RejectRecord]:
     """The spans of a request, and what in it could not be read."""
     fields = document if isinstance(document, dict) else {}
     found = [key for key in RESOURCES if isinstance(fields.get(key), list)]
     if not found:
         position = where.removesuffix(": ") or "document"
-        yield records.Reject(position, "no list resourceSpans", records.excerpt_of(document))
+        yield records.RejectRecord(position, "no list resourceSpans", records.excerpt_of(document))
     for key in found:
         for number, resource in enumerate(fields[key]):
             yield from spans_of_resource(resource, f"{where}{key}[{number}]", keep)
@@ -56,15 +56,15 @@ def spans_in(
 
 def spans_of_resource(
     resource: object, where: str, keep: frozenset[str]
-) -> Iterator[records.Span | records.Reject]:
+) -> Iterator[records.SpanRecord | records.RejectRecord]:
     """The spans of one process."""
     if not isinstance(resource, dict):
-        yield records.Reject(where, "resource is not an object", records.excerpt_of(resource))
+        yield records.RejectRecord(where, "resource is not an object", records.excerpt_of(resource))
         return
-    process: str | records.UnreadableError
+    process: str | records.InvalidRecordError
     try:
         process = process_of(resource.get("resource"))
-    except records.UnreadableError as error:
+    except records.InvalidRecordError as error:
         process = error
     for key in SCOPES:
         scopes = resource.get(key)
@@ -73,30 +73,32 @@ def spans_of_resource(
 
 
 def spans_of_scope(
-    scope: object, process: str | records.UnreadableError, where: str, keep: frozenset[str]
-) -> Iterator[records.Span | records.Reject]:
+    scope: object, process: str | records.InvalidRecordError, where: str, keep: frozenset[str]
+) -> Iterator[records.SpanRecord | records.RejectRecord]:
     """The spans of one library in a process, or why none of them can be used."""
     spans = scope.get("spans", []) if isinstance(scope, dict) else None
     if not isinstance(spans, list):
-        yield records.Reject(where, "no list of spans", records.excerpt_of(scope))
+        yield records.RejectRecord(where, "no list of spans", records.excerpt_of(scope))
         return
     for number, span in enumerate(spans):
         try:
-            if isinstance(process, records.UnreadableError):
+            if isinstance(process, records.InvalidRecordError):
                 raise process
             yield span_of(records.object_of(span, "span"), process, keep)
-        except records.UnreadableError as error:
-            yield records.Reject(f"{where}.spans[{number}]", str(error), records.excerpt_of(span))
+        except records.InvalidRecordError as error:
+            yield records.RejectRecord(
+                f"{where}.spans[{number}]", str(error), records.excerpt_of(span)
+            )
 
 
-def span_of(fields: dict[str, object], process: str, keep: frozenset[str]) -> records.Span:
+def span_of(fields: dict[str, object], process: str, keep: frozenset[str]) -> records.SpanRecord:
     """One span of this process."""
     if is_cut(fields):
-        raise records.UnreadableError("truncated")
+        raise records.InvalidRecordError("truncated")
     start_ns = records.instant_of(fields.get("startTimeUnixNano"), 1, "startTimeUnixNano")
     end_ns = records.instant_of(fields.get("endTimeUnixNano"), 1, "endTimeUnixNano")
     kind = fields.get("kind")
-    return records.Span(
+    return records.SpanRecord(
         trace=records.trace_identity(fields.get("traceId"), "traceId"),
         span=records.identity_of(fields.get("spanId"), "spanId"),
         parent=records.optional_identity(fields.get("parentSpanId"), "parentSpanId"),

@@ -27,7 +27,7 @@ from antecede_audit.spans.formats.json_text import (
     on_line,
     parsed,
 )
-from antecede_audit.spans.formats.lines import LineSource, Unread
+from antecede_audit.spans.formats.lines import LineSource, PushbackSource
 
 CHUNK_BYTES: Final = 4 << 20
 """So many bytes of lines become columns together."""
@@ -101,40 +101,40 @@ Place: TypeAlias = tuple[int, int | None]
 
 @dataclass(frozen=True, slots=True)
 class SpanColumns:
-    """Many spans: for each field of `Span` the values of all of them."""
+    """Many spans: for each field of `SpanRecord` the values of all of them."""
 
     columns: tuple[Column, ...]
 
     def __len__(self) -> int:
         return len(self.columns[0])
 
-    def spans(self) -> Iterator[records.Span]:
+    def spans(self) -> Iterator[records.SpanRecord]:
         """The same, one by one."""
         values = (column.to_pylist() for column in self.columns)
-        return map(records.Span._make, zip(*values, strict=True))
+        return map(records.SpanRecord._make, zip(*values, strict=True))
 
 
-class UnusualError(Exception):
+class NotColumnarError(Exception):
     """Something in these lines is better looked at span by span."""
 
 
 def spans_in_lines(
     stream: LineSource, first_byte: int | None, keep: frozenset[str]
-) -> Iterator[SpanColumns | records.Span | records.Reject]:
+) -> Iterator[SpanColumns | records.SpanRecord | records.RejectRecord]:
     """The spans of every request in a stream, as `documents` and `otlp.spans_in` find them."""
     first = stream.readline(DOCUMENT_BYTES_MAX)
     while first and not first.strip():
         first = stream.readline(DOCUMENT_BYTES_MAX)
     following = stream.readline(DOCUMENT_BYTES_MAX) if first and parsed(first) is not None else b""
     if not following:
-        for where, document in documents(Unread(first, stream), first_byte):
+        for where, document in documents(PushbackSource(first, stream), first_byte):
             yield from found_in(where, document, keep)
         return
     names: dict[bytes, str] = {}
     for lines, places in chunks(first, following, stream, first_byte):
         try:
             yield columns_of(lines, names, keep)
-        except UnusualError:
+        except NotColumnarError:
             for line, place in zip(lines, places, strict=True):
                 for where, document in on_line(line, parsed(line), line_name(*place)):
                     yield from found_in(where, document, keep)
@@ -142,9 +142,9 @@ def spans_in_lines(
 
 def found_in(
     where: str, document: object, keep: frozenset[str]
-) -> Iterator[records.Span | records.Reject]:
+) -> Iterator[records.SpanRecord | records.RejectRecord]:
     """The spans of one document, or that it is none."""
-    if isinstance(document, records.Reject):
+    if isinstance(document, records.RejectRecord):
         yield document
     else:
         yield from otlp.spans_in(document, where, keep)
@@ -180,10 +180,10 @@ def columns_of(
     processes: list[str] = []
     for request in decoded(lines, FULL if keep else BARE):
         if request.batches is not msgspec.UNSET:
-            raise UnusualError
+            raise NotColumnarError
         for resource in request.resource_spans:
             if resource.instrumentation_library_spans is not msgspec.UNSET:
-                raise UnusualError
+                raise NotColumnarError
             before = len(spans)
             for scope in resource.scope_spans:
                 spans += scope.spans
@@ -192,10 +192,10 @@ def columns_of(
     starts = times_of([span.start_time_unix_nano for span in spans])
     ends = times_of([span.end_time_unix_nano for span in spans])
     if spans and (starts.min() <= 0 or ends.max() > records.TIME_NS_MAX or (ends < starts).any()):
-        raise UnusualError
+        raise NotColumnarError
     traces = identities_of([span.trace_id for span in spans])
     if pc.any(are_zeros(traces)).as_py():
-        raise UnusualError
+        raise NotColumnarError
     return SpanColumns(
         (
             traces,
@@ -218,7 +218,7 @@ def decoded(lines: Sequence[bytes], decoder: Any) -> list[Any]:  # noqa: ANN401 
     try:
         return [decoder.decode(line) for line in lines]
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        raise UnusualError from None
+        raise NotColumnarError from None
 
 
 def process_in(resource: msgspec.Raw, names: dict[bytes, str]) -> str:
@@ -228,8 +228,8 @@ def process_in(resource: msgspec.Raw, names: dict[bytes, str]) -> str:
     if name is None:
         try:
             name = names[text] = otlp.process_of(json.loads(text))
-        except (records.UnreadableError, ValueError):
-            raise UnusualError from None
+        except (records.InvalidRecordError, ValueError):
+            raise NotColumnarError from None
     return name
 
 
@@ -238,10 +238,10 @@ def identities_of(texts: Sequence[str | None], *, empty: bool = False) -> Column
     found = pa.array(texts, pa.string())
     shortest = pc.min(pc.binary_length(found)).as_py()
     if not empty and (found.null_count or shortest == 0):
-        raise UnusualError
+        raise NotColumnarError
     others = bytes_of(found).tobytes().translate(None, DIGITS)
     if others.translate(None, CAPITALS):
-        raise UnusualError
+        raise NotColumnarError
     return pc.ascii_lower(found) if others else found
 
 
@@ -271,15 +271,15 @@ def times_of(values: Sequence[str | int]) -> Integers:
             texts = pa.array(values, pa.string())
             lengths = pc.min_max(pc.binary_length(texts)).as_py()
             if lengths["min"] < 1 or lengths["max"] > DIGITS_MAX:
-                raise UnusualError
+                raise NotColumnarError
             if (bytes_of(texts) - ZERO > NINE).any():
-                raise UnusualError
+                raise NotColumnarError
             return np.asarray(texts.cast(pa.int64()))
         if set(map(type, values)) <= {int}:
             return np.array(values, np.int64)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-        raise UnusualError from None
-    raise UnusualError
+        raise NotColumnarError from None
+    raise NotColumnarError
 
 
 def operations_of(names: Sequence[str | None]) -> Column:
@@ -309,8 +309,8 @@ def links_of(spans: Spans) -> Column:
             else []
             for span in spans
         ]
-    except records.UnreadableError:
-        raise UnusualError from None
+    except records.InvalidRecordError:
+        raise NotColumnarError from None
     return pa.array(found, pa.list_(pa.string()))
 
 

@@ -20,7 +20,7 @@ from antecede_audit.columns.arrow_rows import Column, Flags, Integers
 from antecede_audit.spans.formats import otlp
 from antecede_audit.spans.formats.containers import HEAD_BYTES, ZSTD, decompressed
 from antecede_audit.spans.formats.json_text import DOCUMENT_BYTES_MAX, parsed
-from antecede_audit.spans.formats.otlp_columns import CHUNK_BYTES, SpanColumns, UnusualError
+from antecede_audit.spans.formats.otlp_columns import CHUNK_BYTES, NotColumnarError, SpanColumns
 from antecede_audit.spans.formats.protobuf import (
     EIGHT_BYTES,
     FLAG,
@@ -34,7 +34,7 @@ from antecede_audit.spans.formats.protobuf import (
     VARINT_BYTES_MAX,
     Field,
     Layout,
-    Together,
+    ProtobufColumns,
     decoded,
     fields_in,
     varint,
@@ -43,9 +43,9 @@ from antecede_audit.spans.formats.records import (
     KEEP_NOTHING,
     TIME_NS_MAX,
     UNKNOWN,
-    Reject,
-    Span,
-    UnreadableError,
+    InvalidRecordError,
+    RejectRecord,
+    SpanRecord,
     excerpt_of,
 )
 
@@ -129,7 +129,7 @@ def framing_of(head: bytes) -> str | None:
             return FOUR_BYTES
     try:
         length, place = varint(head, 0, len(head))
-    except UnreadableError:
+    except InvalidRecordError:
         return None
     if 0 < length <= DOCUMENT_BYTES_MAX and begins_a_frame(head[place:], length):
         return VARINTS
@@ -154,20 +154,20 @@ def begins_a_request(data: bytes, length: int) -> bool:
         if place + outer > length or place >= len(data) or data[place] not in INNER_KEYS:
             return False
         inner, inside = varint(data, place + 1, len(data))
-    except UnreadableError:
+    except InvalidRecordError:
         return False
     return inside + inner <= place + outer
 
 
 def spans_in_stream(
     head: bytes, stream: IO[bytes], keep: frozenset[str]
-) -> Iterator[SpanColumns | Span | Reject]:
+) -> Iterator[SpanColumns | SpanRecord | RejectRecord]:
     """The spans of all requests in a file that begins like this."""
     names: dict[bytes, str] = {}
     waiting: list[Request] = []
     size = 0
     for found in requests_in(head, stream):
-        if isinstance(found, Reject):
+        if isinstance(found, RejectRecord):
             yield from spans_of_requests(waiting, keep, names)
             yield found
             waiting, size = [], 0
@@ -180,18 +180,18 @@ def spans_in_stream(
     yield from spans_of_requests(waiting, keep, names)
 
 
-def requests_in(head: bytes, stream: IO[bytes]) -> Iterator[Request | Reject]:
+def requests_in(head: bytes, stream: IO[bytes]) -> Iterator[Request | RejectRecord]:
     """The requests in a file that begins like this, and that there is none where one should be."""
     framing = framing_of(head)
     if framing is None:
-        yield Reject(
+        yield RejectRecord(
             "", "neither JSON nor requests in Protocol Buffers", excerpt_of(head[:60].hex())
         )
         return
     if framing == ALONE:
         data = stream.read(DOCUMENT_BYTES_MAX + 1)
         if len(data) > DOCUMENT_BYTES_MAX:
-            yield Reject("", f"a request of more than {DOCUMENT_BYTES_MAX >> 20} MiB", "")
+            yield RejectRecord("", f"a request of more than {DOCUMENT_BYTES_MAX >> 20} MiB", "")
         else:
             yield "", data
         return
@@ -200,11 +200,11 @@ def requests_in(head: bytes, stream: IO[bytes]) -> Iterator[Request | Reject]:
         length, width = length_of(stream, framing)
         if length is None:
             if width:
-                yield Reject(f"byte {offset}", "truncated", "")
+                yield RejectRecord(f"byte {offset}", "truncated", "")
             return
         data = stream.read(length)
         if len(data) < length:
-            yield Reject(f"byte {offset}", "truncated", excerpt_of(data[:60].hex()))
+            yield RejectRecord(f"byte {offset}", "truncated", excerpt_of(data[:60].hex()))
             return
         yield f"byte {offset}: ", data
         offset += width + length
@@ -227,19 +227,21 @@ def length_of(stream: IO[bytes], framing: str) -> tuple[int | None, int]:
 
 def spans_of_requests(
     requests: Sequence[Request], keep: frozenset[str], names: dict[bytes, str]
-) -> Iterator[SpanColumns | Span | Reject]:
+) -> Iterator[SpanColumns | SpanRecord | RejectRecord]:
     """The spans of these requests, all in one go if they are as they should be; `names` remembers
     what processes are called."""
     try:
         if keep != KEEP_NOTHING:
-            raise UnusualError
+            raise NotColumnarError
         yield columns_of([unpacked(data) for _, data in requests], names)
-    except (UnusualError, UnreadableError):
+    except (NotColumnarError, InvalidRecordError):
         for where, data in requests:
             yield from spans_of_request(data, where, keep)
 
 
-def spans_of_request(data: bytes, where: str, keep: frozenset[str]) -> Iterator[Span | Reject]:
+def spans_of_request(
+    data: bytes, where: str, keep: frozenset[str]
+) -> Iterator[SpanRecord | RejectRecord]:
     """The spans of one request, compressed or not, in Protocol Buffers or in JSON."""
     position = where.removesuffix(": ")
     try:
@@ -247,8 +249,8 @@ def spans_of_request(data: bytes, where: str, keep: frozenset[str]) -> Iterator[
         document = parsed(plain) if plain.startswith(b"{") else None
         if document is None:
             document = decoded(plain, FULL if keep else BARE)
-    except UnreadableError as error:
-        yield Reject(position, str(error), excerpt_of(data[:60].hex()))
+    except InvalidRecordError as error:
+        yield RejectRecord(position, str(error), excerpt_of(data[:60].hex()))
         return
     if document:
         yield from otlp.spans_in(document, where, keep)
@@ -262,12 +264,12 @@ def unpacked(data: bytes) -> bytes:
     try:
         return stream.read(DOCUMENT_BYTES_MAX)
     except (OSError, EOFError, ValueError):
-        raise UnreadableError("cannot be decompressed") from None
+        raise InvalidRecordError("cannot be decompressed") from None
 
 
 def columns_of(requests: Sequence[bytes], names: dict[bytes, str]) -> SpanColumns:
-    """The spans of these requests; `UnusualError` or `UnreadableError` if they have to be looked at
-    one by one."""
+    """The spans of these requests; `NotColumnarError` or `InvalidRecordError` if they have to be
+    looked at one by one."""
     data = b"".join(requests)
     starts: list[int] = []
     ends: list[int] = []
@@ -285,8 +287,8 @@ def columns_of(requests: Sequence[bytes], names: dict[bytes, str]) -> SpanColumn
                 processes.extend([name] * (len(starts) - before))
         place += len(request)
     if len(starts) < SPANS_MIN:
-        raise UnusualError
-    spans = Together(data, np.array(starts), np.array(ends), IN_COLUMNS)
+        raise NotColumnarError
+    spans = ProtobufColumns(data, np.array(starts), np.array(ends), IN_COLUMNS)
     return SpanColumns(fields_of(spans, pa.array(processes, pa.string())))
 
 
@@ -295,7 +297,7 @@ def messages_in(data: bytes, stretch: tuple[int, int], wanted: int) -> Iterator[
     for number, wire, start, end in fields_in(data, *stretch):
         if number == wanted:
             if wire != LENGTH:
-                raise UnusualError
+                raise NotColumnarError
             yield start, end
 
 
@@ -310,8 +312,8 @@ def process_in(data: bytes, resource: tuple[int, int], names: dict[bytes, str]) 
     return name
 
 
-def fields_of(spans: Together, processes: Column) -> tuple[Column, ...]:
-    """The columns of `Span`, if all spans are as they should be."""
+def fields_of(spans: ProtobufColumns, processes: Column) -> tuple[Column, ...]:
+    """The columns of `SpanRecord`, if all spans are as they should be."""
     count = spans.count
     traces, trace_is_zero = identities_of(spans, TRACE, TRACE_BYTES)
     starts, ends = times_of(spans, START), times_of(spans, END)
@@ -323,7 +325,7 @@ def fields_of(spans: Together, processes: Column) -> tuple[Column, ...]:
         or ends.max() > TIME_NS_MAX
         or (ends < starts).any()
     ):
-        raise UnusualError
+        raise NotColumnarError
     kind = spans.number[KIND]
     none = pa.array(np.zeros(count + 1, np.int32))
     return (
@@ -342,12 +344,12 @@ def fields_of(spans: Together, processes: Column) -> tuple[Column, ...]:
 
 
 def identities_of(
-    spans: Together, number: int, width: int, *, optional: bool = False
+    spans: ProtobufColumns, number: int, width: int, *, optional: bool = False
 ) -> tuple[Column, Flags]:
     """Ids in hexadecimal digits, and which of them are all zeros, or missing where they may be."""
     missing = spans.length[number] == 0
     if ((spans.length[number] != width) & ~(missing & optional)).any():
-        raise UnusualError
+        raise NotColumnarError
     data = spans.bytes_of(number, width)
     ends = pa.py_buffer(np.arange(spans.count + 1, dtype=np.int32) * (2 * width))
     digits = pa.py_buffer(DIGITS[data].tobytes())
@@ -355,15 +357,15 @@ def identities_of(
     return found, missing | ~data.any(axis=1)
 
 
-def times_of(spans: Together, number: int) -> Integers:
+def times_of(spans: ProtobufColumns, number: int) -> Integers:
     """Points in time; those that do not fit are negative."""
     if not spans.has(number).all():
-        raise UnusualError
+        raise NotColumnarError
     found: Integers = np.ascontiguousarray(spans.bytes_of(number, 8)).view("<i8")[:, 0]
     return found
 
 
-def names_of(spans: Together) -> Column:
+def names_of(spans: ProtobufColumns) -> Column:
     """What spans call what they did; null if they do not say."""
     ends, data = spans.all_bytes_of(NAME)
     bounds = pa.py_buffer(ends.astype(np.int32))
@@ -371,5 +373,5 @@ def names_of(spans: Together) -> Column:
     try:
         found.validate(full=True)
     except pa.ArrowInvalid:
-        raise UnusualError from None
+        raise NotColumnarError from None
     return pc.if_else(pc.equal(found, ""), pa.scalar(None, pa.string()), found)

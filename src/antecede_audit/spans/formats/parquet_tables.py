@@ -8,7 +8,12 @@ import pyarrow as pa
 from pyarrow import parquet as pq
 
 from antecede_audit.spans.formats import message_tables as tables
-from antecede_audit.spans.formats.records import Copy, Reject, UnreadableError, excerpt_of
+from antecede_audit.spans.formats.records import (
+    InvalidRecordError,
+    MessageRecord,
+    RejectRecord,
+    excerpt_of,
+)
 
 BATCH_ROWS: Final = 1 << 14
 
@@ -17,7 +22,7 @@ DAMAGED: Final = "damaged Parquet file"
 
 def copies_in(
     file: IO[bytes], unit: str | None, stretch: tuple[int, int] | None = None
-) -> Iterator[Copy | Reject]:
+) -> Iterator[MessageRecord | RejectRecord]:
     """The copies that every row stands for: of the whole file, or of the groups of rows that begin
     in a stretch of its bytes."""
     try:
@@ -26,12 +31,14 @@ def copies_in(
     except (pa.ArrowException, OSError) as error:
         if getattr(error, "errno", None) is not None:
             raise
-        yield Reject("", DAMAGED, "")
+        yield RejectRecord("", DAMAGED, "")
         return
     names = table.schema_arrow.names
     layout = tables.named_layout(names, None, unit, first)
     if layout is None:
-        yield Reject("", "no columns for sender, receivers and time", excerpt_of(", ".join(names)))
+        yield RejectRecord(
+            "", "no columns for sender, receivers and time", excerpt_of(", ".join(names))
+        )
         return
     groups = range(table.num_row_groups) if stretch is None else groups_in(table, *stretch)
     number = sum(table.metadata.row_group(group).num_rows for group in range(groups.start))
@@ -45,7 +52,7 @@ def copies_in(
     except (pa.ArrowException, OSError) as error:
         if getattr(error, "errno", None) is not None:
             raise
-        yield Reject(f"row {number + 1}", DAMAGED, "")
+        yield RejectRecord(f"row {number + 1}", DAMAGED, "")
 
 
 def groups_in(table: Any, start: int, end: int) -> range:  # noqa: ANN401 pyarrow has no types
@@ -64,10 +71,10 @@ def first_row(table: Any) -> list[object]:  # noqa: ANN401 pyarrow has no types
 
 def copies_of_batch(
     batch: Any,  # noqa: ANN401 pyarrow has no types
-    layout: tables.Layout,
+    layout: tables.TableLayout,
     names: Sequence[str],
     number: int,
-) -> Iterator[Copy | Reject]:
+) -> Iterator[MessageRecord | RejectRecord]:
     """The copies of a batch of rows that comes after so many others."""
     roles = {names[place]: role for role, place in layout.places.items()}
     columns = {roles[name]: values_of(batch.column(name)) for name in batch.schema.names}
@@ -75,8 +82,8 @@ def copies_of_batch(
         fields = {role: values[row] for role, values in columns.items()}
         try:
             yield from copies_of_row(fields, layout, number + row + 1)
-        except UnreadableError as error:
-            yield Reject(f"row {number + row + 1}", str(error), excerpt_of(fields))
+        except InvalidRecordError as error:
+            yield RejectRecord(f"row {number + row + 1}", str(error), excerpt_of(fields))
 
 
 def values_of(column: Any) -> list[object]:  # noqa: ANN401 pyarrow has no types
@@ -93,7 +100,9 @@ class Nanoseconds(int):
     """A number of nanoseconds, whatever unit the table is said to use."""
 
 
-def copies_of_row(fields: dict[str, object], layout: tables.Layout, number: int) -> list[Copy]:
+def copies_of_row(
+    fields: dict[str, object], layout: tables.TableLayout, number: int
+) -> list[MessageRecord]:
     """The copies that one row stands for."""
     received = fields.get(tables.RECEIVED)
     return tables.copies_of(

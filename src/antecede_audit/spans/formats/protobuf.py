@@ -3,7 +3,7 @@
 A layout says which fields of a message are wanted, and what each is; all others are passed over
 without being looked at. Where something is wrong the whole message is, since lengths cannot be
 trusted any more. Many small messages of one kind are looked into together, with numpy: their first
-fields, then their second ones, and so on (`Together`).
+fields, then their second ones, and so on (`ProtobufColumns`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from antecede_audit.columns.arrow_rows import Flags, Integers
-from antecede_audit.spans.formats.records import UnreadableError
+from antecede_audit.spans.formats.records import InvalidRecordError
 
 TEXT: Final = "text"
 IDENTITY: Final = "identity"
@@ -69,9 +69,9 @@ Layout: TypeAlias = dict[int, Field]
 def decoded(
     data: bytes, layout: Layout, start: int = 0, end: int | None = None, depth: int = 0
 ) -> dict[str, object]:
-    """The wanted fields of the message in this stretch; `UnreadableError` if it is damaged."""
+    """The wanted fields of the message in this stretch; `InvalidRecordError` if it is damaged."""
     if depth > DEPTH_MAX:
-        raise UnreadableError("messages nested too deeply")
+        raise InvalidRecordError("messages nested too deeply")
     found: dict[str, object] = {}
     for number, wire, place, after in fields_in(data, start, len(data) if end is None else end):
         field = layout.get(number)
@@ -111,9 +111,9 @@ def after_value(data: bytes, place: int, end: int, wire: int, length: int) -> in
     elif wire == FOUR_BYTES:
         after = place + 4
     else:
-        raise UnreadableError(DAMAGED)
+        raise InvalidRecordError(DAMAGED)
     if after > end:
-        raise UnreadableError(DAMAGED)
+        raise InvalidRecordError(DAMAGED)
     return after
 
 
@@ -123,10 +123,10 @@ def value_of(
     """What is in a field of this kind."""
     if not isinstance(kind, str):
         if wire != LENGTH:
-            raise UnreadableError(DAMAGED)
+            raise InvalidRecordError(DAMAGED)
         return decoded(data, kind, start, end, depth + 1)
     if wire != WIRE[kind]:
-        raise UnreadableError(DAMAGED)
+        raise InvalidRecordError(DAMAGED)
     if kind == TIME:
         return int.from_bytes(data[start:end], "little")
     if kind == IDENTITY:
@@ -154,14 +154,15 @@ def varint(data: bytes, place: int, end: int) -> tuple[int, int]:
         number |= (byte & 0x7F) << (7 * turn)
         if byte < 0x80:
             return number & ((1 << 64) - 1), place + turn + 1
-    raise UnreadableError(DAMAGED)
+    raise InvalidRecordError(DAMAGED)
 
 
-class Together:
+class ProtobufColumns:
     """Many messages of one kind, and where each has the fields that are wanted.
 
     `wanted` says by the number of a field which wire type it has. What is damaged anywhere, or has
-    a number of more than 63 bits, is an `UnreadableError`: then none of them can be read like this.
+    a number of more than 63 bits, is an `InvalidRecordError`: then none of them can be read like
+    this.
     """
 
     def __init__(
@@ -216,12 +217,12 @@ class Together:
         place[sized] = after[sized]
         after[sized] += np.minimum(value[sized], len(self._data))
         if (SIZES[wire] < 0).any() or (after > end).any():
-            raise UnreadableError(DAMAGED)
+            raise InvalidRecordError(DAMAGED)
         field = key >> 3
         for number, kind in wanted.items():
             here = np.flatnonzero(field == number)
             if (wire[here] != kind).any():
-                raise UnreadableError(DAMAGED)
+                raise InvalidRecordError(DAMAGED)
             self.start[number][which[here]] = place[here]
             self.length[number][which[here]] = (after - place)[here]
             if kind == VARINT:
@@ -242,4 +243,4 @@ class Together:
             number[rest] |= (byte & 0x7F).astype(np.int64) << (7 * turn)
             after[rest] += 1
             rest = rest[byte >= 0x80]
-        raise UnreadableError(DAMAGED)
+        raise InvalidRecordError(DAMAGED)

@@ -1,7 +1,7 @@
 """What reading a trace yields, one value per record, and the checks that all formats share.
 
-A record that cannot be used is a `Reject`, never an error: it keeps where it stood, what is wrong
-with it and how it begins, and reading goes on.
+A record that cannot be used is a `RejectRecord`, never an error: it keeps where it stood, what is
+wrong with it and how it begins, and reading goes on.
 """
 
 import json
@@ -47,7 +47,7 @@ UNKNOWN: Final = ""
 KINDS: Final = frozenset({CLIENT, SERVER, PRODUCER, CONSUMER, INTERNAL})
 
 
-class Span(NamedTuple):
+class SpanRecord(NamedTuple):
     """Something a process did, from start to end, on behalf of a parent."""
 
     trace: str
@@ -67,7 +67,7 @@ class Span(NamedTuple):
     """Those that somebody asked for; None if it has none of them."""
 
 
-class Copy(NamedTuple):
+class MessageRecord(NamedTuple):
     """A line of a message table: one message on its way to one of its receivers."""
 
     message: str
@@ -83,7 +83,7 @@ class Copy(NamedTuple):
     payload_bytes: int
 
 
-class Reject(NamedTuple):
+class RejectRecord(NamedTuple):
     """A record that cannot be used."""
 
     position: str
@@ -92,8 +92,10 @@ class Reject(NamedTuple):
     excerpt: str
 
 
-class UnreadableError(Exception):
-    """Says why the record at hand cannot be used; whoever reads the file makes a `Reject` of it."""
+class InvalidRecordError(Exception):
+    """Says why the record at hand cannot be used; whoever reads the file makes a `RejectRecord`
+    of it.
+    """
 
 
 def span_key(trace: str, span: str) -> str:
@@ -118,23 +120,23 @@ def excerpt_of(record: object) -> str:
 def object_of(value: object, what: str) -> dict[str, object]:
     """The value if it is a JSON object."""
     if value is None:
-        raise UnreadableError(f"no {what}")
+        raise InvalidRecordError(f"no {what}")
     if not isinstance(value, dict):
-        raise UnreadableError(f"{what} is not an object")
+        raise InvalidRecordError(f"{what} is not an object")
     return value
 
 
 def name_of(value: object, what: str) -> str:
     """The value if it can name something: text that is not empty, and UTF-8 in its file."""
     if not isinstance(value, str) or not value.strip():
-        raise UnreadableError(f"no {what}")
+        raise InvalidRecordError(f"no {what}")
     if not value.isascii():
         try:
             value.encode("utf-8")
         except UnicodeEncodeError:
-            raise UnreadableError(f"{what} is not UTF-8") from None
+            raise InvalidRecordError(f"{what} is not UTF-8") from None
     if CONTROL.search(value):
-        raise UnreadableError(f"{what} has control characters")
+        raise InvalidRecordError(f"{what} has control characters")
     return value.strip()
 
 
@@ -148,7 +150,7 @@ def trace_identity(value: object, what: str) -> str:
     """A trace id; all zeros is none, and would make one trace of many."""
     name = identity_of(value, what)
     if ZEROS.fullmatch(name):
-        raise UnreadableError(f"{what} is all zeros")
+        raise InvalidRecordError(f"{what} is all zeros")
     return name
 
 
@@ -184,19 +186,19 @@ def instant_of(value: object, unit_ns: int, what: str) -> int:
     """A point in time after 1970, in nanoseconds; trace formats write 0 for an unknown one."""
     time_ns = scaled(value, unit_ns, what)
     if time_ns <= 0:
-        raise UnreadableError(f"{what} is not after 1970")
+        raise InvalidRecordError(f"{what} is not after 1970")
     return time_ns
 
 
 def scaled(value: object, unit_ns: int, what: str) -> int:
     """A whole number of units, given as a number or as digits, in nanoseconds."""
     if value is None:
-        raise UnreadableError(f"no {what}")
+        raise InvalidRecordError(f"no {what}")
     number = whole_number(value)
     if number is None:
-        raise UnreadableError(f"{what} is not a whole number")
+        raise InvalidRecordError(f"{what} is not a whole number")
     if abs(number) * unit_ns > TIME_NS_MAX:
-        raise UnreadableError(f"{what} is out of range")
+        raise InvalidRecordError(f"{what} is out of range")
     return number * unit_ns
 
 
@@ -217,5 +219,5 @@ def whole_number(value: object) -> int | None:
 def end_of(start_ns: int, end_ns: int) -> int:
     """The end of a span that started at `start_ns`."""
     if end_ns < start_ns:
-        raise UnreadableError("it ends before it starts")
+        raise InvalidRecordError("it ends before it starts")
     return end_ns

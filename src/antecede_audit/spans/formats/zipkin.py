@@ -18,11 +18,11 @@ MICROSECOND_NS: Final = 1_000
 
 def spans_in(
     document: object, where: str, keep: frozenset[str] = records.KEEP_NOTHING
-) -> Iterator[records.Span | records.Reject]:
+) -> Iterator[records.SpanRecord | records.RejectRecord]:
     """The spans of a document, and what in it could not be read."""
     spans = [document] if isinstance(document, dict) else document
     if not isinstance(spans, list):
-        yield records.Reject(
+        yield records.RejectRecord(
             where.removesuffix(": "), "no list of spans", records.excerpt_of(document)
         )
         return
@@ -32,14 +32,14 @@ def spans_in(
             continue
         try:
             yield span_of(records.object_of(span, "span"), keep)
-        except records.UnreadableError as error:
-            yield records.Reject(f"{where}[{number}]", str(error), records.excerpt_of(span))
+        except records.InvalidRecordError as error:
+            yield records.RejectRecord(f"{where}[{number}]", str(error), records.excerpt_of(span))
 
 
-def span_of(fields: dict[str, object], keep: frozenset[str]) -> records.Span:
+def span_of(fields: dict[str, object], keep: frozenset[str]) -> records.SpanRecord:
     """One span, or one side of a shared one."""
     if is_cut(fields):
-        raise records.UnreadableError("truncated")
+        raise records.InvalidRecordError("truncated")
     start_ns = records.instant_of(fields.get("timestamp"), MICROSECOND_NS, "timestamp")
     end_ns = None
     if fields.get("duration") is not None:
@@ -47,7 +47,7 @@ def span_of(fields: dict[str, object], keep: frozenset[str]) -> records.Span:
         end_ns = records.end_of(start_ns, start_ns + duration_ns)
     kind, tags = fields.get("kind"), fields.get("tags")
     name = kind.lower() if isinstance(kind, str) else records.UNKNOWN
-    return records.Span(
+    return records.SpanRecord(
         trace=records.trace_identity(fields.get("traceId"), "traceId"),
         span=records.identity_of(fields.get("id"), "id"),
         parent=records.optional_identity(fields.get("parentId"), "parentId"),

@@ -15,13 +15,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 from pyspark.sql.types import LongType, StructField, StructType
 
-from antecede_audit.spark.storage import Places, literal
-from antecede_audit.spark.watch.progress import Channel, Progress
+from antecede_audit.spark.storage import Storage, literal
+from antecede_audit.spark.watch.progress import BatchProgress, Channel
 from antecede_audit.spark.written_rows import check_rows
 
 FOLDER: Final = "progress"
 COLUMNS: Final = StructType(
-    [StructField(field.name, LongType(), nullable=False) for field in fields(Progress)]
+    [StructField(field.name, LongType(), nullable=False) for field in fields(BatchProgress)]
 )
 TOGETHER: Final = 100
 """The rows of this number of batches are put together."""
@@ -34,7 +34,7 @@ EARLY: Final = ("run_id", "process", "early_sender", "early_sequence")
 
 
 def write_progress(
-    session: SparkSession, out: str, progress: Progress, *, together: int = TOGETHER
+    session: SparkSession, out: str, progress: BatchProgress, *, together: int = TOGETHER
 ) -> None:
     """Add the row of a batch; idempotent.
 
@@ -45,11 +45,11 @@ def write_progress(
         put_together(session, out, progress.batch)
 
 
-def write_rows(session: SparkSession, rows: list[Progress], place: str) -> None:
+def write_rows(session: SparkSession, rows: list[BatchProgress], place: str) -> None:
     """A table of batches, in one file."""
     table = session.createDataFrame([tuple(asdict(one).values()) for one in rows], COLUMNS)
     table.coalesce(1).write.mode("overwrite").parquet(place)
-    check_rows(Places(session), place, len(rows))
+    check_rows(Storage(session), place, len(rows))
 
 
 def put_together(session: SparkSession, out: str, number: int) -> None:
@@ -57,7 +57,7 @@ def put_together(session: SparkSession, out: str, number: int) -> None:
 
     Whoever is killed in the midst of it leaves some rows in two folders, which readers here notice.
     """
-    places = Places(session)
+    places = Storage(session)
     top = f"{out}/{FOLDER}"
     done = [name for name in places.names(top) if is_before(name, number)]
     rows = [one for one in read_progress(session, out) if one.batch < number]
@@ -75,12 +75,12 @@ def is_before(name: str, number: int) -> bool:
     return plain.isdecimal() and (int(plain) < number or name.startswith(WHOLE))
 
 
-def read_progress(session: SparkSession, out: str) -> list[Progress]:
+def read_progress(session: SparkSession, out: str) -> list[BatchProgress]:
     """All batches so far, in order."""
     read = session.read.schema(COLUMNS).option("recursiveFileLookup", "true")
     table = read.parquet(literal(f"{out}/{FOLDER}"))
     rows = table.dropDuplicates(["batch"]).orderBy("batch").collect()
-    return [Progress(**row.asDict()) for row in rows]
+    return [BatchProgress(**row.asDict()) for row in rows]
 
 
 @final
@@ -90,12 +90,12 @@ class History:
     def __init__(self, out: str, horizon_ns: int) -> None:
         self._out: Final = out
         self._horizon_ns: Final = horizon_ns
-        self._batches: list[Progress] | None = None
+        self._batches: list[BatchProgress] | None = None
         self._channels: Final[Counter[tuple[int, int]]] = Counter()
         self._recent: dict[tuple[object, ...], int] = {}
         """When messages were delivered that came too early, and may be found once more."""
 
-    def add(self, session: SparkSession, progress: Progress, marks: Mapping[str, int]) -> None:
+    def add(self, session: SparkSession, progress: BatchProgress, marks: Mapping[str, int]) -> None:
         """A batch is written: take notice of it, and of its violations."""
         # What was delivered before the horizon is not found again.
         since = {run: mark_ns - self._horizon_ns for run, mark_ns in marks.items()}
@@ -137,7 +137,7 @@ class History:
                 self._channels[row["early_sender"], row["process"]] += 1
 
     @property
-    def batches(self) -> list[Progress]:
+    def batches(self) -> list[BatchProgress]:
         """All of them, in order."""
         return self._batches or []
 

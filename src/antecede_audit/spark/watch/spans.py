@@ -27,12 +27,12 @@ from antecede_audit.spark.persisting import persisted
 from antecede_audit.spark.readers import SPAN_ROWS
 from antecede_audit.spark.schemas import PROCESSES, with_run_id
 from antecede_audit.spark.watch.history import write_progress
-from antecede_audit.spark.watch.progress import Progress
+from antecede_audit.spark.watch.progress import BatchProgress
 from antecede_audit.spark.watch.state import (
     MARK_COLUMNS,
     NEVER,
-    Settings,
-    State,
+    WatchSettings,
+    WatchState,
     advanced,
     findings_about,
     forget_state,
@@ -55,17 +55,17 @@ NEVER_FOUND: Final = ("open_copies", "duplicates", "losses", "retracted", "inven
 POSITIVE: Final = (1 << 63) - 1
 
 
-class SpanWatching:
+class SpanWatch:
     """One watch of spans: what is done with every batch."""
 
-    def __init__(self, out: str, settings: Settings) -> None:
+    def __init__(self, out: str, settings: WatchSettings) -> None:
         self._out: Final = out
         self._states: Final = f"{out}/state"
         self._settings: Final = settings
 
     def judge(
         self, batch: DataFrame, number: int, *, finished: bool = False
-    ) -> tuple[Progress, dict[str, int]]:
+    ) -> tuple[BatchProgress, dict[str, int]]:
         """Judge what this batch completes, everything if nothing more will come; idempotent.
 
         In: `SPAN_ROWS`, run_id. Returns what it came to, and how far each run is judged.
@@ -95,7 +95,7 @@ class SpanWatching:
             rows = [(process, name) for name, process in names.items()]
             called = session.createDataFrame(rows, PROCESSES).coalesce(1)
             remembered = {SPANS: self._recent(spans, marks), NAMES: called}
-            write_state(session, self._states, number, State(remembered, marks))
+            write_state(session, self._states, number, WatchState(remembered, marks))
             called.write.mode("overwrite").parquet(f"{self._out}/{NAMES_FOLDER}")
         forget_state(session, self._states, number)
         return progress, marks
@@ -151,9 +151,9 @@ class SpanWatching:
         return count
 
 
-def progress_of(number: int, marks: Mapping[str, int], events: int, early: int) -> Progress:
+def progress_of(number: int, marks: Mapping[str, int], events: int, early: int) -> BatchProgress:
     """The figures of a batch of spans."""
-    return Progress(
+    return BatchProgress(
         batch=number,
         mark_ns=max(marks.values(), default=0),
         clock_ns=time.time_ns(),

@@ -30,12 +30,12 @@ from pyspark.sql.types import StructType
 from antecede_audit.jobs.audit import SMALL_EVENTS, audit_small
 from antecede_audit.judging.definition import Order
 from antecede_audit.spark.audit_library import audit
-from antecede_audit.spark.storage import Places, literal
+from antecede_audit.spark.storage import Storage, literal
 from antecede_audit.spark.written_rows import check_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class WatchSettings:
     """How patient a watch is; all of them are times of the log, not of the watch."""
 
     order: Order | None = None
@@ -118,7 +118,7 @@ MARK_COLUMNS: Final = "run_id string, mark_ns long"
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class WatchState:
     """What there is after a batch."""
 
     tables: Mapping[str, DataFrame]
@@ -129,19 +129,19 @@ class State:
 
 def read_state(
     session: SparkSession, folder: str, batch: int, tables: Mapping[str, StructType | str]
-) -> State:
+) -> WatchState:
     """What was left by the batch before this one, as tables of these types; at first nothing."""
     if batch == 0:
-        return State({name: session.createDataFrame([], of) for name, of in tables.items()})
+        return WatchState({name: session.createDataFrame([], of) for name, of in tables.items()})
     place = f"{folder}/{batch - 1}"
     found = {
         name: session.read.schema(of).parquet(literal(f"{place}/{name}"))
         for name, of in (*tables.items(), (MARKS, MARK_COLUMNS))
     }
-    return State(found, {row["run_id"]: row["mark_ns"] for row in found[MARKS].collect()})
+    return WatchState(found, {row["run_id"]: row["mark_ns"] for row in found[MARKS].collect()})
 
 
-def write_state(session: SparkSession, folder: str, batch: int, state: State) -> None:
+def write_state(session: SparkSession, folder: str, batch: int, state: WatchState) -> None:
     """Leave these tables to the next batch."""
     marks = session.createDataFrame(sorted(state.marks.items()), MARK_COLUMNS)
     for name, table in {**state.tables, MARKS: marks}.items():
@@ -151,12 +151,12 @@ def write_state(session: SparkSession, folder: str, batch: int, state: State) ->
 def forget_state(session: SparkSession, folder: str, batch: int) -> None:
     """Remove what only the batch before this one needed; it is done with."""
     if batch >= 2:
-        Places(session).remove(f"{folder}/{batch - 2}")
+        Storage(session).remove(f"{folder}/{batch - 2}")
 
 
 def write_batch(rows: DataFrame, place: str, count: int) -> None:
     """Write the `rows` that a batch found; idempotent, also if it had found something before."""
-    places = Places(rows.sparkSession)
+    places = Storage(rows.sparkSession)
     if count:
         rows.coalesce(1).write.mode("overwrite").parquet(place)
         check_rows(places, place, count)

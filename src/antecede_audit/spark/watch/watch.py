@@ -19,16 +19,16 @@ from antecede.eventlog.processes import FOLDER
 from antecede_audit.spark.event_logs import ONLY_RUN
 from antecede_audit.spark.readers import SPAN_ROWS, spans_in_values
 from antecede_audit.spark.schemas import EVENTS, with_run_id
-from antecede_audit.spark.storage import Places, literal
+from antecede_audit.spark.storage import Storage, literal
 from antecede_audit.spark.watch.history import History, write_progress
-from antecede_audit.spark.watch.progress import Channel, Progress
+from antecede_audit.spark.watch.progress import BatchProgress, Channel
 from antecede_audit.spark.watch.reading import FILE, accepted, event_rows
-from antecede_audit.spark.watch.spans import SpanWatching
+from antecede_audit.spark.watch.spans import SpanWatch
 from antecede_audit.spark.watch.state import (
     COPY,
     MARK_COLUMNS,
-    Settings,
-    State,
+    WatchSettings,
+    WatchState,
     advanced,
     closed,
     findings_about,
@@ -44,7 +44,7 @@ from antecede_audit.spark.watch.state import (
 )
 
 Format: TypeAlias = Literal["parquet", "json", "orc", "otlp", "jaeger", "zipkin"]
-Tell: TypeAlias = Callable[[list[Progress], list[Channel]], None]
+Tell: TypeAlias = Callable[[list[BatchProgress], list[Channel]], None]
 
 SPAN_FORMATS: Final = frozenset({"otlp", "jaeger", "zipkin"})
 FILES: Final = "path string, modificationTime timestamp, length bigint, content binary"
@@ -88,7 +88,7 @@ def watch(
     session: SparkSession,
     source: str,
     out: str,
-    settings: Settings,
+    settings: WatchSettings,
     *,
     format_name: Format = "parquet",
     every_s: float = 10,
@@ -122,7 +122,7 @@ def watch(
 
 def claim_folder(session: SparkSession, out: str) -> None:
     """Note that the folder is that of a watch; `LocalError` if others have files in its way."""
-    places = Places(session)
+    places = Storage(session)
     here = places.local(out)
     known = places.exists(f"{out}/{SIGN}") if here is None else is_watch(here)
     places.claim(out, WRITTEN, known=known)
@@ -144,10 +144,15 @@ def run_of_file(path: Column) -> Column:
 
 
 def judge_of(
-    out: str, settings: Settings, format_name: Format, tell: Tell | None, *, finished: bool = False
+    out: str,
+    settings: WatchSettings,
+    format_name: Format,
+    tell: Tell | None,
+    *,
+    finished: bool = False,
 ) -> Callable[[DataFrame, int], None]:
     """What is done with every batch of files of this format; `finished`: it is the last one."""
-    judge = (SpanWatching if format_name in SPAN_FORMATS else Watching)(out, settings).judge
+    judge = (SpanWatch if format_name in SPAN_FORMATS else EventWatch)(out, settings).judge
     history = History(out, settings.horizon_ns)
 
     def judge_and_tell(batch: DataFrame, number: int) -> None:
@@ -162,7 +167,7 @@ def judge_of(
 def finish(
     session: SparkSession,
     out: str,
-    settings: Settings,
+    settings: WatchSettings,
     format_name: Format = "parquet",
     tell: Tell | None = None,
 ) -> None:
@@ -172,7 +177,7 @@ def finish(
     Spark began with a batch that a killed watch had left. Should more come nevertheless, the batch
     that brings it takes the place of this one.
     """
-    done = [int(name) for name in Places(session).names(f"{out}/{COMMITS}") if name.isdecimal()]
+    done = [int(name) for name in Storage(session).names(f"{out}/{COMMITS}") if name.isdecimal()]
     if done:
         rows = with_run_id(SPAN_ROWS if format_name in SPAN_FORMATS else EVENTS)
         nothing = session.createDataFrame([], rows)
@@ -196,17 +201,17 @@ def wait_for(query: StreamingQuery) -> bool:
     return False
 
 
-class Watching:
+class EventWatch:
     """One watch: what is done with every batch."""
 
-    def __init__(self, out: str, settings: Settings) -> None:
+    def __init__(self, out: str, settings: WatchSettings) -> None:
         self._out: Final = out
         self._states: Final = f"{out}/state"
         self._settings: Final = settings
 
     def judge(
         self, batch: DataFrame, number: int, *, finished: bool = False
-    ) -> tuple[Progress, dict[str, int]]:
+    ) -> tuple[BatchProgress, dict[str, int]]:
         """Judge what this batch completes, everything if nothing more will come; idempotent.
 
         Returns what it came to, and how far each run is judged.
@@ -229,8 +234,13 @@ class Watching:
         return progress, marks
 
     def _judged(
-        self, window: DataFrame, before: State, marks: dict[str, int], number: int, finished: bool
-    ) -> tuple[Progress, State]:
+        self,
+        window: DataFrame,
+        before: WatchState,
+        marks: dict[str, int],
+        number: int,
+        finished: bool,
+    ) -> tuple[BatchProgress, WatchState]:
         """Write what is found, and return that in figures and what is to be remembered."""
         settings = self._settings
         open_copies = under_way(window).persist()
@@ -252,17 +262,17 @@ class Watching:
             tables = {"losses": lost, "retracted": back, **fresh}
             counts = self._written(tables, counted, number)
         newest = max(marks.values(), default=0)
-        progress = Progress(batch=number, mark_ns=newest, clock_ns=time.time_ns(), **counts)
+        progress = BatchProgress(batch=number, mark_ns=newest, clock_ns=time.time_ns(), **counts)
         write_progress(window.sparkSession, self._out, progress)
         remembered = {
             WINDOW: needed_later(window, open_copies, settings.horizon_ns),
             LOST: known_lost.join(arrivals, list(COPY), "leftanti").unionByName(lost),
             SEEN: self._seen(before, arrivals, marks),
         }
-        return progress, State(remembered, marks)
+        return progress, WatchState(remembered, marks)
 
     def _fresh(
-        self, found: Mapping[str, DataFrame], window: DataFrame, before: State
+        self, found: Mapping[str, DataFrame], window: DataFrame, before: WatchState
     ) -> dict[str, DataFrame]:
         """Those of the findings that are new."""
         marks = F.broadcast(window.select("run_id", "judged_ns").distinct())
@@ -286,7 +296,7 @@ class Watching:
         fresh["duplicates"] = fresh["duplicates"].unionByName(repeated)
         return fresh
 
-    def _seen(self, before: State, arrivals: DataFrame, marks: dict[str, int]) -> DataFrame:
+    def _seen(self, before: WatchState, arrivals: DataFrame, marks: dict[str, int]) -> DataFrame:
         """What was delivered within the horizon."""
         both = before.tables[SEEN].unionByName(arrivals)
         first = both.groupBy(*COPY).agg(F.min("delivered_ns").alias("delivered_ns"))

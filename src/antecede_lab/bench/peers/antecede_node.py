@@ -9,7 +9,16 @@ from antecede.durability.unconfirmed import InboundMessage
 from antecede.runtime.node import Node
 from antecede.runtime.opening import NodeOpening, open_node
 from antecede.runtime.security.keys import SecretKey
-from antecede_lab.bench.peer import END, Peer, Played, Stage, Stopwatch, Tally, Volley, package
+from antecede_lab.bench.peer import (
+    END,
+    Contestant,
+    ContestRun,
+    Played,
+    ReceiveTally,
+    Stopwatch,
+    Volley,
+    package,
+)
 
 LISTENER: Final = "listener"
 CALLER: Final = "caller"
@@ -25,7 +34,7 @@ Style: TypeAlias = Literal["iterate", "handler"]
 Loop: TypeAlias = Literal["asyncio", "uvloop"]
 
 
-class AntecedeNode(Peer):
+class AntecedeNode(Contestant):
     """Messages taken with `async for`, or by a handler that is a plain function; datagrams as
     large as `mtu` says, on asyncio's own event loop or on another one."""
 
@@ -59,7 +68,7 @@ class AntecedeNode(Peer):
         with asyncio.Runner(loop_factory=factory) as runner:
             runner.run(played)
 
-    async def sink(self, stage: Stage, tally: Tally) -> None:
+    async def sink(self, stage: ContestRun, tally: ReceiveTally) -> None:
         async with self._opening(LISTENER, {CALLER: None}) as node:
             stage.announce(str(node.address))
             if self._style == "iterate":
@@ -67,7 +76,7 @@ class AntecedeNode(Peer):
             else:
                 await count_by_handler(node, tally)
 
-    async def source(self, stage: Stage, volley: Volley) -> None:
+    async def source(self, stage: ContestRun, volley: Volley) -> None:
         async with self._opening(CALLER, {LISTENER: stage.address}) as node:
             await node.meet()
             if volley.per_s:
@@ -78,7 +87,7 @@ class AntecedeNode(Peer):
                     await send(LISTENER, payload)
             await node.flush()
 
-    async def echo(self, stage: Stage) -> None:
+    async def echo(self, stage: ContestRun) -> None:
         async with self._opening(LISTENER, {CALLER: None}) as node:
             stage.announce(str(node.address))
             if self._style == "iterate":
@@ -89,7 +98,7 @@ class AntecedeNode(Peer):
             else:
                 await answer_by_handler(node)
 
-    async def ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
+    async def ping(self, stage: ContestRun, stopwatch: Stopwatch) -> None:
         async with self._opening(CALLER, {LISTENER: stage.address}) as node:
             await node.meet()
             if self._style == "iterate":
@@ -113,7 +122,7 @@ async def send_at_a_pace(node: Node, volley: Volley) -> None:
             await asyncio.sleep(start + number / volley.per_s - loop.time())
 
 
-async def count(node: Node, tally: Tally) -> None:
+async def count(node: Node, tally: ReceiveTally) -> None:
     """Count a volley by iterating."""
     number = 0
     async for message in node:
@@ -123,7 +132,7 @@ async def count(node: Node, tally: Tally) -> None:
             return
 
 
-async def count_by_handler(node: Node, tally: Tally) -> None:
+async def count_by_handler(node: Node, tally: ReceiveTally) -> None:
     """Count a volley in a handler."""
     done = asyncio.Event()
     number = 0

@@ -15,7 +15,16 @@ from pathlib import Path
 from socket import create_connection
 from typing import Any, Final
 
-from antecede_lab.bench.peer import END, Peer, Stage, Stopwatch, Tally, Volley, free_port, package
+from antecede_lab.bench.peer import (
+    END,
+    Contestant,
+    ContestRun,
+    ReceiveTally,
+    Stopwatch,
+    Volley,
+    free_port,
+    package,
+)
 from antecede_lab.child import ChildFailed
 
 SUBJECT: Final = "bench"
@@ -23,7 +32,7 @@ BYTES_MAX: Final = 2_000_000_000
 START_S: Final = 10.0
 
 
-class Nats(Peer):
+class Nats(Contestant):
     """Publish and subscribe with a callback."""
 
     name = "nats-py"
@@ -52,7 +61,7 @@ class Nats(Peer):
                 server.kill()
                 server.wait()
 
-    async def sink(self, stage: Stage, tally: Tally) -> None:
+    async def sink(self, stage: ContestRun, tally: ReceiveTally) -> None:
         client = await connected(stage)
         done = asyncio.Event()
         count = 0
@@ -69,7 +78,7 @@ class Nats(Peer):
         await done.wait()
         await client.close()
 
-    async def source(self, stage: Stage, volley: Volley) -> None:
+    async def source(self, stage: ContestRun, volley: Volley) -> None:
         client = await connected(stage)
         for payload in volley:
             await client.publish(SUBJECT, payload)
@@ -77,7 +86,7 @@ class Nats(Peer):
         await stage.released()
         await client.close()
 
-    async def echo(self, stage: Stage) -> None:
+    async def echo(self, stage: ContestRun) -> None:
         client = await connected(stage)
         done = asyncio.Event()
 
@@ -92,7 +101,7 @@ class Nats(Peer):
         await done.wait()
         await client.close()
 
-    async def ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
+    async def ping(self, stage: ContestRun, stopwatch: Stopwatch) -> None:
         client = await connected(stage)
         for _ in stopwatch.turns():
             await client.request(SUBJECT, stopwatch.ping, timeout=10)
@@ -101,7 +110,7 @@ class Nats(Peer):
         await client.close()
 
 
-async def connected(stage: Stage) -> Any:  # noqa: ANN401 of a package that may not be installed
+async def connected(stage: ContestRun) -> Any:  # noqa: ANN401 of a package that may not be installed
     """A client of the broker."""
     return await package("nats").connect(stage.broker, pending_size=BYTES_MAX)
 

@@ -11,7 +11,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from antecede_lab.bench.peer import END, Peer, Played, Stage, Stopwatch, Tally, Volley
+from antecede_lab.bench.peer import (
+    END,
+    Contestant,
+    ContestRun,
+    Played,
+    ReceiveTally,
+    Stopwatch,
+    Volley,
+)
 
 HOST: Final = "127.0.0.1"
 
@@ -67,7 +75,7 @@ def made_certificate() -> tuple[bytes, bytes]:
 LENGTH_BYTES: Final = 4
 
 
-class TcpStreams(Peer):
+class TcpStreams(Contestant):
     """Length, payload; `per_write` messages are put together for one write."""
 
     package = "asyncio"
@@ -84,10 +92,10 @@ class TcpStreams(Peer):
         """What the other one encrypts with."""
         return client_context(known) if known else None
 
-    def sink(self, stage: Stage, tally: Tally) -> Played:
+    def sink(self, stage: ContestRun, tally: ReceiveTally) -> Played:
         return self._listen(stage, tally)
 
-    async def _listen(self, stage: Stage, tally: Tally | None) -> None:
+    async def _listen(self, stage: ContestRun, tally: ReceiveTally | None) -> None:
         done = asyncio.Event()
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -104,7 +112,7 @@ class TcpStreams(Peer):
             stage.announce(f"{server.sockets[0].getsockname()[1]} {known}")
             await done.wait()
 
-    async def source(self, stage: Stage, volley: Volley) -> None:
+    async def source(self, stage: ContestRun, volley: Volley) -> None:
         _, writer = await self._connected(stage)
         for data in batched(volley, self._per_write):
             writer.write(data)
@@ -112,14 +120,16 @@ class TcpStreams(Peer):
         await stage.released()
         writer.close()
 
-    async def _connected(self, stage: Stage) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _connected(
+        self, stage: ContestRun
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         port, _, known = stage.address.partition(" ")
         return await asyncio.open_connection("127.0.0.1", int(port), ssl=self.trust(known))
 
-    def echo(self, stage: Stage) -> Played:
+    def echo(self, stage: ContestRun) -> Played:
         return self._listen(stage, None)
 
-    async def ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
+    async def ping(self, stage: ContestRun, stopwatch: Stopwatch) -> None:
         reader, writer = await self._connected(stage)
         for _ in stopwatch.turns():
             writer.write(framed(stopwatch.ping))
@@ -165,7 +175,7 @@ async def received(reader: asyncio.StreamReader) -> bytes:
     return await reader.readexactly(length)
 
 
-async def count(reader: asyncio.StreamReader, tally: Tally) -> None:
+async def count(reader: asyncio.StreamReader, tally: ReceiveTally) -> None:
     """Count a volley."""
     number = 0
     while True:

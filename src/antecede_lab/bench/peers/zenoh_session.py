@@ -3,16 +3,25 @@
 import threading
 from typing import Any
 
-from antecede_lab.bench.peer import END, Peer, Stage, Stopwatch, Tally, Volley, free_port, package
+from antecede_lab.bench.peer import (
+    END,
+    Contestant,
+    ContestRun,
+    ReceiveTally,
+    Stopwatch,
+    Volley,
+    free_port,
+    package,
+)
 
 
-class Zenoh(Peer):
+class Zenoh(Contestant):
     """A publisher that waits instead of dropping, and a subscriber with a callback."""
 
     name = "zenoh"
     package = "zenoh"
 
-    def sink(self, stage: Stage, tally: Tally) -> None:
+    def sink(self, stage: ContestRun, tally: ReceiveTally) -> None:
         done = threading.Event()
         count = 0
 
@@ -28,7 +37,7 @@ class Zenoh(Peer):
             stage.announce(endpoint)
             done.wait()
 
-    def source(self, stage: Stage, volley: Volley) -> None:
+    def source(self, stage: ContestRun, volley: Volley) -> None:
         with session(connect=stage.address) as own, publisher(own, "bench", False) as out:
             wait_for_subscriber(out)
             put = out.put
@@ -36,7 +45,7 @@ class Zenoh(Peer):
                 put(payload)
             stage.wait_for_release()
 
-    def echo(self, stage: Stage) -> None:
+    def echo(self, stage: ContestRun) -> None:
         done = threading.Event()
         endpoint = f"tcp/127.0.0.1:{free_port()}"
         with session(listen=endpoint) as own, publisher(own, "back", True) as back:
@@ -52,7 +61,7 @@ class Zenoh(Peer):
                 stage.announce(endpoint)
                 done.wait()
 
-    def ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
+    def ping(self, stage: ContestRun, stopwatch: Stopwatch) -> None:
         zenoh = package("zenoh")
         with (
             session(connect=stage.address) as own,

@@ -4,7 +4,15 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 
-from antecede_lab.bench.peer import END, Peer, Stage, Stopwatch, Tally, Volley, package
+from antecede_lab.bench.peer import (
+    END,
+    Contestant,
+    ContestRun,
+    ReceiveTally,
+    Stopwatch,
+    Volley,
+    package,
+)
 
 LINGER_MS: Final = 10_000
 
@@ -25,7 +33,7 @@ def bound(own: Any) -> str:  # noqa: ANN401 a socket of a package that may not b
     return f"tcp://127.0.0.1:{own.bind_to_random_port('tcp://127.0.0.1')}"
 
 
-class ZmqSource(Peer):
+class ZmqSource(Contestant):
     """What the ways of using it have in common: sending as fast as the socket takes it."""
 
     package = "zmq"
@@ -35,7 +43,7 @@ class ZmqSource(Peer):
     def protect(self, socket: Any, *, server: bool) -> None:  # noqa: ANN401 - pyzmq has no types here
         """Encrypt what goes through a socket, before it is bound (`server`) or connected."""
 
-    def source(self, stage: Stage, volley: Volley) -> None:
+    def source(self, stage: ContestRun, volley: Volley) -> None:
         with sockets(self.sender) as (out,):
             self.protect(out, server=False)
             out.connect(stage.address)
@@ -51,7 +59,7 @@ class ZmqPushPull(ZmqSource):
     name = "pyzmq PUSH/PULL"
     sender = "PUSH"
 
-    def sink(self, stage: Stage, tally: Tally) -> None:
+    def sink(self, stage: ContestRun, tally: ReceiveTally) -> None:
         with sockets("PULL") as (pull,):
             self.protect(pull, server=True)
             stage.announce(bound(pull))
@@ -63,7 +71,7 @@ class ZmqPushPull(ZmqSource):
                 if payload[0] and tally.mark(payload[0], count):
                     return
 
-    def echo(self, stage: Stage) -> None:
+    def echo(self, stage: ContestRun) -> None:
         with sockets("PULL", "PUSH") as (pull, push):
             push.linger = 0
             self.protect(pull, server=True)
@@ -72,7 +80,7 @@ class ZmqPushPull(ZmqSource):
             while (payload := pull.recv())[0] != END:
                 push.send(payload)
 
-    def ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
+    def ping(self, stage: ContestRun, stopwatch: Stopwatch) -> None:
         there, back = stage.address.split()
         with sockets("PULL", "PUSH") as (pull, push):
             self.protect(pull, server=False)
@@ -107,7 +115,7 @@ class ZmqDealerRouter(ZmqSource):
     name = "pyzmq DEALER/ROUTER"
     sender = "DEALER"
 
-    def sink(self, stage: Stage, tally: Tally) -> None:
+    def sink(self, stage: ContestRun, tally: ReceiveTally) -> None:
         with sockets("ROUTER") as (router,):
             stage.announce(bound(router))
             receive = router.recv_multipart
@@ -118,14 +126,14 @@ class ZmqDealerRouter(ZmqSource):
                 if payload[0] and tally.mark(payload[0], count):
                     return
 
-    def echo(self, stage: Stage) -> None:
+    def echo(self, stage: ContestRun) -> None:
         with sockets("ROUTER") as (router,):
             router.linger = 0
             stage.announce(bound(router))
             while (parts := router.recv_multipart())[1][0] != END:
                 router.send_multipart(parts)
 
-    def ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
+    def ping(self, stage: ContestRun, stopwatch: Stopwatch) -> None:
         with sockets("DEALER") as (dealer,):
             dealer.connect(stage.address)
             for _ in stopwatch.turns():
@@ -138,14 +146,14 @@ ASYNCIO: Final = "zmq.asyncio"
 """Whose sockets are awaited."""
 
 
-class ZmqAsyncioSource(Peer):
+class ZmqAsyncioSource(Contestant):
     """What the ways of using it have in common: sending, each call awaited."""
 
     package = "zmq"
     sender: str
     """The kind of socket that sends."""
 
-    async def source(self, stage: Stage, volley: Volley) -> None:
+    async def source(self, stage: ContestRun, volley: Volley) -> None:
         with sockets(self.sender, library=ASYNCIO) as (out,):
             out.connect(stage.address)
             for payload in volley:
@@ -159,7 +167,7 @@ class ZmqAsyncioPushPull(ZmqAsyncioSource):
     name = "pyzmq asyncio PUSH/PULL"
     sender = "PUSH"
 
-    async def sink(self, stage: Stage, tally: Tally) -> None:
+    async def sink(self, stage: ContestRun, tally: ReceiveTally) -> None:
         with sockets("PULL", library=ASYNCIO) as (pull,):
             stage.announce(bound(pull))
             count = 0
@@ -169,14 +177,14 @@ class ZmqAsyncioPushPull(ZmqAsyncioSource):
                 if payload[0] and tally.mark(payload[0], count):
                     return
 
-    async def echo(self, stage: Stage) -> None:
+    async def echo(self, stage: ContestRun) -> None:
         with sockets("PULL", "PUSH", library=ASYNCIO) as (pull, push):
             push.linger = 0
             stage.announce(f"{bound(pull)} {bound(push)}")
             while (payload := await pull.recv())[0] != END:
                 await push.send(payload)
 
-    async def ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
+    async def ping(self, stage: ContestRun, stopwatch: Stopwatch) -> None:
         there, back = stage.address.split()
         with sockets("PULL", "PUSH", library=ASYNCIO) as (pull, push):
             push.connect(there)
@@ -193,7 +201,7 @@ class ZmqAsyncioDealerRouter(ZmqAsyncioSource):
     name = "pyzmq asyncio DEALER/ROUTER"
     sender = "DEALER"
 
-    async def sink(self, stage: Stage, tally: Tally) -> None:
+    async def sink(self, stage: ContestRun, tally: ReceiveTally) -> None:
         with sockets("ROUTER", library=ASYNCIO) as (router,):
             stage.announce(bound(router))
             count = 0
@@ -203,14 +211,14 @@ class ZmqAsyncioDealerRouter(ZmqAsyncioSource):
                 if payload[0] and tally.mark(payload[0], count):
                     return
 
-    async def echo(self, stage: Stage) -> None:
+    async def echo(self, stage: ContestRun) -> None:
         with sockets("ROUTER", library=ASYNCIO) as (router,):
             router.linger = 0
             stage.announce(bound(router))
             while (parts := await router.recv_multipart())[1][0] != END:
                 await router.send_multipart(parts)
 
-    async def ping(self, stage: Stage, stopwatch: Stopwatch) -> None:
+    async def ping(self, stage: ContestRun, stopwatch: Stopwatch) -> None:
         with sockets("DEALER", library=ASYNCIO) as (dealer,):
             dealer.connect(stage.address)
             for _ in stopwatch.turns():

@@ -104,7 +104,7 @@ class Counters:
 
 
 @final
-class Road:
+class DirectedLink:
     """One ordered pair as the datagrams on it see it: cut or not, and how long the queue is."""
 
     __slots__ = ("counters", "cut", "free_ns", "latest_ns", "source", "target")
@@ -121,7 +121,7 @@ class Road:
 
 
 @final
-class Fates:
+class DatagramFate:
     """Decides what becomes of a datagram; the same seed and history give the same answers."""
 
     def __init__(self, conditions: Conditions, seed: int) -> None:
@@ -135,7 +135,7 @@ class Fates:
         self._network = FaultyNetwork(conditions.faults(), self._seed)
         self._steady = conditions.steady
 
-    def arrivals(self, road: Road, size: int, now_ns: int) -> tuple[int, ...]:
+    def arrivals(self, road: DirectedLink, size: int, now_ns: int) -> tuple[int, ...]:
         """When the copies of a datagram that comes in now arrive: none, one or two of them."""
         counters = road.counters
         counters.received += 1
@@ -169,7 +169,7 @@ class Fates:
         counters.doubled += 1
         return (first_ns, second_ns)
 
-    def _queue_up(self, road: Road, size: int, now_ns: int) -> bool:
+    def _queue_up(self, road: DirectedLink, size: int, now_ns: int) -> bool:
         """Wait at the bottleneck; False if there is no room."""
         rate = self.conditions.bytes_per_s
         free_ns = max(road.free_ns, now_ns)

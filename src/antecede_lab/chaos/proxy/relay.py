@@ -18,7 +18,7 @@ from heapq import heappop, heappush
 from typing import Final, TypeAlias, final
 
 from antecede.core.errors import LocalError
-from antecede_lab.chaos.proxy.conditions import NS, Conditions, Counters, Fates, Road
+from antecede_lab.chaos.proxy.conditions import NS, Conditions, Counters, DatagramFate, DirectedLink
 
 Address: TypeAlias = tuple[str, int]
 
@@ -36,7 +36,7 @@ SO_SNDBUFFORCE: Final = 32
 
 
 @final
-class Node:
+class RelayNode:
     """A node: its name, and where it really is (None: not yet known)."""
 
     __slots__ = ("address", "name")
@@ -47,17 +47,19 @@ class Node:
 
 
 @final
-class Link:
+class RelayLink:
     """An ordered pair of nodes: the sockets at which `source` believes `target` to be."""
 
     __slots__ = ("back", "road", "sockets", "source", "target")
 
-    def __init__(self, source: Node, target: Node, road: Road, inlet: socket.socket) -> None:
+    def __init__(
+        self, source: RelayNode, target: RelayNode, road: DirectedLink, inlet: socket.socket
+    ) -> None:
         self.source: Final = source
         self.target: Final = target
         self.road: Final = road
         self.sockets: Final = [inlet]
-        self.back: Link = self
+        self.back: RelayLink = self
         """The other direction, out of whose last socket this one's datagrams leave."""
 
     @property
@@ -81,20 +83,20 @@ class Relay:
     ) -> None:
         if len(nodes) < 2:
             raise LocalError("a proxy stands between at least two nodes")
-        self.fates: Final = Fates(conditions or Conditions(), seed)
+        self.fates: Final = DatagramFate(conditions or Conditions(), seed)
         self._host: Final = host
         self._epoll: Final = select.epoll()
-        self._nodes: Final = [Node(name, address) for name, address in nodes.items()]
-        self._links: Final[dict[tuple[str, str], Link]] = {}
-        self._by_descriptor: Final[dict[int, tuple[socket.socket, Link]]] = {}
+        self._nodes: Final = [RelayNode(name, address) for name, address in nodes.items()]
+        self._links: Final[dict[tuple[str, str], RelayLink]] = {}
+        self._by_descriptor: Final[dict[int, tuple[socket.socket, RelayLink]]] = {}
         self._buffer: Final = bytearray(DATAGRAM_BYTES_MAX)
-        self._held: Final[list[tuple[int, int, Link, bytes]]] = []
+        self._held: Final[list[tuple[int, int, RelayLink, bytes]]] = []
         self._held_bytes = 0
         self._serial = 0
         for i, source in enumerate(self._nodes):
             for j, target in enumerate(self._nodes):
                 if i != j:
-                    link = Link(source, target, Road(i, j), self._open())
+                    link = RelayLink(source, target, DirectedLink(i, j), self._open())
                     self._links[source.name, target.name] = link
                     self._watch(link)
         for (source_name, target_name), link in self._links.items():
@@ -174,7 +176,7 @@ class Relay:
         due_s = (self._held[0][0] - time.monotonic_ns()) / NS
         return min(timeout_s, max(0.0, due_s))
 
-    def _drain(self, inlet: socket.socket, link: Link) -> None:
+    def _drain(self, inlet: socket.socket, link: RelayLink) -> None:
         buffer = self._buffer
         view = memoryview(buffer)
         source = link.source
@@ -195,7 +197,7 @@ class Relay:
                 else:
                     self._hold(link, due_ns, bytes(view[:size]))
 
-    def _forward(self, link: Link, datagram: memoryview | bytes) -> None:
+    def _forward(self, link: RelayLink, datagram: memoryview | bytes) -> None:
         counters = link.road.counters
         address = link.target.address
         if address is None:
@@ -209,7 +211,7 @@ class Relay:
         counters.forwarded += 1
         counters.forwarded_bytes += len(datagram)
 
-    def _hold(self, link: Link, due_ns: int, datagram: bytes) -> None:
+    def _hold(self, link: RelayLink, due_ns: int, datagram: bytes) -> None:
         if self._held_bytes + len(datagram) > HELD_BYTES_MAX:
             link.road.counters.overflowed += 1
             return
@@ -235,19 +237,19 @@ class Relay:
         inlet.bind((self._host, 0))
         return inlet
 
-    def _watch(self, link: Link) -> None:
+    def _watch(self, link: RelayLink) -> None:
         inlet = link.sockets[-1]
         self._by_descriptor[inlet.fileno()] = (inlet, link)
         self._epoll.register(inlet, select.EPOLLIN)
 
-    def _node(self, name: str) -> Node:
+    def _node(self, name: str) -> RelayNode:
         for node in self._nodes:
             if node.name == name:
                 return node
         known = ", ".join(node.name for node in self._nodes)
         raise LocalError(f"the proxy knows no node {name!r}; it knows {known}")
 
-    def _link(self, source: str, target: str) -> Link:
+    def _link(self, source: str, target: str) -> RelayLink:
         self._node(source)
         self._node(target)
         if source == target:

@@ -16,7 +16,7 @@ from antecede_lab.protocols.facts.packets import (
     FactsMessage,
     FactsPermit,
     Mark,
-    Report,
+    PastReportField,
     Watermark,
 )
 
@@ -83,7 +83,9 @@ def check_marks(must: list[Mark], source: i64, sequence: i64, me: i64) -> None:
         before = mark.sender
 
 
-def check_report(report: Report, source: i64, sequence: i64, me: i64, exceptions_max: i64) -> None:
+def check_report(
+    report: PastReportField, source: i64, sequence: i64, me: i64, exceptions_max: i64
+) -> None:
     """`RemoteError` unless `source` may say this to `me` of its message `sequence`."""
     check_exceptions(report.exceptions, source, exceptions_max)
     if report.hops < 1 or report.hops >= HOPS_LIMIT:

@@ -72,7 +72,7 @@ class ExceptMark:
 
 
 @final
-class Standing:
+class PeerKnowledge:
     """What is known of the messages of one process: pw, px, OW, OX."""
 
     MADE_OF: ClassVar = ("process",)
@@ -135,7 +135,7 @@ class Standing:
 
 
 @final
-class Truths:
+class KnownDeliveries:
     """All that one process knows to be delivered, and of whom it has learnt something lately."""
 
     MADE_OF: ClassVar = ("_me", "filter", "_gossip_limit", "_cache_limit")
@@ -160,24 +160,24 @@ class Truths:
         self._me: Final[i64] = me
         self._gossip_limit: Final[i64] = gossip_limit
         self._cache_limit: Final[i64] = cache_limit
-        self._of: dict[int, Standing] = {}
+        self._of: dict[int, PeerKnowledge] = {}
         # Of whom there are watermarks, oldest first: what a full cache loses first.
         self._heard: dict[int, bool] = {}
         self._delivered: dict[int, int] = {}
-        self._recent: list[Standing] = []
+        self._recent: list[PeerKnowledge] = []
         # Those whose newest permit has exceptions.
-        self.excepting: dict[int, Standing] = {}
+        self.excepting: dict[int, PeerKnowledge] = {}
         self.anybody_gone = False
         # Whether anybody ever named an exception to us: until then there is none to pass on.
         self.heard_exceptions = False
         # Of whom more has become known since this was last emptied; one may stand here twice.
         self.risen: list[int] = []
 
-    def standing(self, process: i64) -> Standing:
+    def standing(self, process: i64) -> PeerKnowledge:
         """What is known of `process`."""
         found = self._of.get(process)
         if found is None:
-            found = Standing(process)
+            found = PeerKnowledge(process)
             self._of[process] = found
         return found
 
@@ -285,7 +285,7 @@ class Truths:
         self.standing(process).expelled = True
         self.gone(process)
 
-    def _remember(self, standing: Standing) -> None:
+    def _remember(self, standing: PeerKnowledge) -> None:
         """`standing` was raised by a watermark: it is the first to be passed on."""
         self._heard[standing.process] = True
         if len(self._heard) > self._cache_limit:

@@ -10,8 +10,8 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
-from antecede_lab.protocols.facts.delivered import ID_BITS, SENDER_MASK, Truths, pair
-from antecede_lab.protocols.facts.packets import Fact, Mark, Report
+from antecede_lab.protocols.facts.delivered import ID_BITS, SENDER_MASK, KnownDeliveries, pair
+from antecede_lab.protocols.facts.packets import Fact, Mark, PastReportField
 from antecede_lab.protocols.facts.past import Past, tells_others
 from antecede_lab.protocols.facts.reports import PastReport
 
@@ -23,7 +23,7 @@ class Draft:
     __slots__ = ("must", "report", "unresolved")
 
     def __init__(
-        self, must: list[Mark], report: Report | None, unresolved: list[PastReport]
+        self, must: list[Mark], report: PastReportField | None, unresolved: list[PastReport]
     ) -> None:
         self.must: Final = must
         self.report: Final = report
@@ -35,7 +35,7 @@ class Draft:
 
 
 @final
-class Writer:
+class ReportDrafter:
     """Writes the reports of one process, within its budget."""
 
     MADE_OF: ClassVar = ("_me", "_past", "_truths", "_facts_max", "_exceptions_max")
@@ -43,7 +43,7 @@ class Writer:
     __slots__ = ("_exceptions_max", "_facts_max", "_me", "_past", "_stamp", "_truths")
 
     def __init__(
-        self, me: i64, past: Past, truths: Truths, facts_max: i64, exceptions_max: i64
+        self, me: i64, past: Past, truths: KnownDeliveries, facts_max: i64, exceptions_max: i64
     ) -> None:
         self._me: Final[i64] = me
         self._past: Final = past
@@ -257,4 +257,4 @@ class Writer:
         for report in unresolved:
             if report.hops > hops:
                 hops = report.hops
-        return Draft(must, Report(mask, tuple(exceptions), facts, hops + 1), unresolved)
+        return Draft(must, PastReportField(mask, tuple(exceptions), facts, hops + 1), unresolved)

@@ -9,7 +9,7 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
-from antecede_lab.protocols.facts.delivered import Truths
+from antecede_lab.protocols.facts.delivered import KnownDeliveries
 from antecede_lab.protocols.facts.packets import FactsMessage, Mark
 from antecede_lab.protocols.facts.window import Peer
 
@@ -22,7 +22,7 @@ class Inbox:
 
     __slots__ = ("_limit", "_peers", "_truths", "_waiters")
 
-    def __init__(self, peers: dict[int, Peer], truths: Truths, limit: i64) -> None:
+    def __init__(self, peers: dict[int, Peer], truths: KnownDeliveries, limit: i64) -> None:
         self._peers: Final = peers
         self._truths: Final = truths
         self._limit: Final[i64] = limit

@@ -11,7 +11,7 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
-from antecede_lab.protocols.facts.delivered import Truths
+from antecede_lab.protocols.facts.delivered import KnownDeliveries
 from antecede_lab.protocols.facts.reports import PastReport, is_resolved
 from antecede_lab.protocols.facts.window import NOBODY, Window
 
@@ -68,7 +68,7 @@ class OwedQueue:
 
 
 @final
-class OwedPermits:
+class OwedReports:
     """All the permits that one process owes."""
 
     MADE_OF: ClassVar = ("_exceptions_max",)
@@ -150,7 +150,7 @@ class OwedPermits:
             self.size -= len(owed.queue)
             owed.queue.clear()
 
-    def merge(self, window: Window, truths: Truths) -> None:
+    def merge(self, window: Window, truths: KnownDeliveries) -> None:
         """Let entries go that will be due together with the next one of their queue.
 
         Those are entries that wait for nothing but our own messages, with no unacknowledged message
@@ -165,7 +165,7 @@ class OwedPermits:
                 self._merge(owed, unacked, truths)
         self._merge_at = 2 * self.size + MERGE_MIN
 
-    def _merge(self, owed: OwedQueue, unacked: list[int], truths: Truths) -> None:
+    def _merge(self, owed: OwedQueue, unacked: list[int], truths: KnownDeliveries) -> None:
         kept: deque[OwedPermit] = deque()
         place: i64 = 0
         for permit in owed.queue:
@@ -185,7 +185,7 @@ class OwedPermits:
 
     # What is due.
 
-    def due(self, window: Window, truths: Truths) -> list[OwedQueue]:
+    def due(self, window: Window, truths: KnownDeliveries) -> list[OwedQueue]:
         """Those who are to be sent a permit now, of the id in `due`."""
         found: list[OwedQueue] = []
         while self._dirty:
@@ -199,7 +199,7 @@ class OwedPermits:
                 found.append(owed)
         return found
 
-    def _pop_due(self, owed: OwedQueue, window: Window, truths: Truths) -> i64:
+    def _pop_due(self, owed: OwedQueue, window: Window, truths: KnownDeliveries) -> i64:
         self._unwatch(owed)
         queue = owed.queue
         last: i64 = 0
@@ -217,7 +217,7 @@ class OwedPermits:
             self.size -= 1
         return last
 
-    def _is_resolved(self, owed: OwedQueue, permit: OwedPermit, truths: Truths) -> bool:
+    def _is_resolved(self, owed: OwedQueue, permit: OwedPermit, truths: KnownDeliveries) -> bool:
         """Whether all its reports are resolved; if not, watch for what the last one waits for."""
         reports = permit.reports
         target = owed.target
@@ -257,7 +257,7 @@ class OwedPermits:
 
     # Permits with exceptions.
 
-    def due_except(self, window: Window, truths: Truths) -> list[OwedQueue]:
+    def due_except(self, window: Window, truths: KnownDeliveries) -> list[OwedQueue]:
         """Those who are to be sent a permit with exceptions now: `given_except`."""
         found: list[OwedQueue] = []
         for owed in self._of.values():
@@ -265,7 +265,7 @@ class OwedPermits:
                 found.append(owed)
         return found
 
-    def _grant_except(self, owed: OwedQueue, window: Window, truths: Truths) -> bool:
+    def _grant_except(self, owed: OwedQueue, window: Window, truths: KnownDeliveries) -> bool:
         """Find the last entry that may be permitted with exceptions; True if that is news."""
         place: i64 = len(owed.queue) - 1
         while place >= 0:
@@ -286,7 +286,7 @@ class OwedPermits:
         return False
 
     def _exceptions(
-        self, owed: OwedQueue, permit: OwedPermit, window: Window, truths: Truths
+        self, owed: OwedQueue, permit: OwedPermit, window: Window, truths: KnownDeliveries
     ) -> list[int]:
         """Where else than at the receiver something may be undelivered; empty: no such permit."""
         target = owed.target
@@ -325,7 +325,7 @@ class OwedPermits:
         return repr(sorted(rows))
 
 
-def unresolved(permit: OwedPermit, target: i64, truths: Truths) -> bool:
+def unresolved(permit: OwedPermit, target: i64, truths: KnownDeliveries) -> bool:
     """Whether one of its reports is not resolved; forgets those that are."""
     reports = permit.reports
     reports[:] = [report for report in reports if not is_resolved(report, truths, target)]
@@ -333,7 +333,7 @@ def unresolved(permit: OwedPermit, target: i64, truths: Truths) -> bool:
 
 
 def tells_outside(
-    report: PastReport, truths: Truths, target: i64, exceptions: dict[int, bool]
+    report: PastReport, truths: KnownDeliveries, target: i64, exceptions: dict[int, bool]
 ) -> bool:
     """Whether a live fact is about a destination that is not excepted, nor about or of `target`."""
     for fact in report.alive:

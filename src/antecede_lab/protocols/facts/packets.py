@@ -46,7 +46,7 @@ class Fact(Value):
 
 @final
 @mypyc_attr(acyclic=True)
-class Report(Value):
+class PastReportField(Value):
     """What the past of a message may still have undelivered elsewhere.
 
     `facts` is complete for every destination that is neither in `filter` nor in `exceptions`.
@@ -110,7 +110,7 @@ class FactsMessage(MessagePacket):
         carried: Message,
         previous: i64,
         must: list[Mark],
-        report: Report | None,
+        report: PastReportField | None,
         watermarks: list[Watermark] = NO_WATERMARKS,
     ) -> None:
         super().__init__(carried)

@@ -11,11 +11,11 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
-from antecede_lab.protocols.facts.delivered import Truths
+from antecede_lab.protocols.facts.delivered import KnownDeliveries
 from antecede_lab.protocols.facts.draft import Draft
-from antecede_lab.protocols.facts.packets import Mark, Report
+from antecede_lab.protocols.facts.packets import Mark, PastReportField
 from antecede_lab.protocols.facts.reports import PastReport
-from antecede_lab.protocols.facts.window import Copy, Window, alive_marks
+from antecede_lab.protocols.facts.window import Window, WindowCopy, alive_marks
 
 
 @final
@@ -29,7 +29,7 @@ class Parking:
     def __init__(self, facts_max: i64, exceptions_max: i64) -> None:
         self._facts_max: Final[i64] = facts_max
         self._exceptions_max: Final[i64] = exceptions_max
-        self.copies: dict[int, deque[Copy]] = {}
+        self.copies: dict[int, deque[WindowCopy]] = {}
         # Whom the application takes for stalled.
         self.told: list[int] = []
 
@@ -37,7 +37,7 @@ class Parking:
         """Whether copies to `target` are parked."""
         return target in self.copies
 
-    def park(self, copy: Copy, snapshot: list[PastReport]) -> None:
+    def park(self, copy: WindowCopy, snapshot: list[PastReport]) -> None:
         """Set a copy aside, with the past as it is."""
         copy.snapshot = snapshot
         self.copies.setdefault(copy.target, deque()).append(copy)
@@ -50,7 +50,7 @@ class Parking:
                 found.append(target)
         return found
 
-    def next_leaving(self, target: i64, window: Window, truths: Truths) -> Draft | None:
+    def next_leaving(self, target: i64, window: Window, truths: KnownDeliveries) -> Draft | None:
         """How the first copy parked for `target` may leave now; None if it may not."""
         copy = self.copies[target][0]
         exceptions: dict[int, bool] = {}
@@ -77,13 +77,13 @@ class Parking:
 
     def _draft(
         self,
-        copy: Copy,
+        copy: WindowCopy,
         must: list[Mark],
         exceptions: dict[int, bool],
         unresolved: list[PastReport],
         hops: i64,
         window: Window,
-        truths: Truths,
+        truths: KnownDeliveries,
     ) -> Draft:
         """What it says: no facts, the exceptions of its past, and our own part."""
         mask: i64 = 0
@@ -102,9 +102,9 @@ class Parking:
             named = []
         if mask == 0 and not named:
             return Draft(must, None, [])
-        return Draft(must, Report(mask, tuple(named), [], hops + 1), unresolved)
+        return Draft(must, PastReportField(mask, tuple(named), [], hops + 1), unresolved)
 
-    def unpark(self, target: i64) -> Copy:
+    def unpark(self, target: i64) -> WindowCopy:
         """Take out the first copy parked for `target`."""
         waiting = self.copies[target]
         copy = waiting.popleft()

@@ -13,12 +13,12 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
-from antecede_lab.protocols.facts.delivered import ID_BITS, SENDER_MASK, Truths, pair
+from antecede_lab.protocols.facts.delivered import ID_BITS, SENDER_MASK, KnownDeliveries, pair
 from antecede_lab.protocols.facts.reports import PastReport
 
 
 @final
-class Known:
+class KnownSender:
     """A message of `sender` to `target` that may be undelivered, and which sources say which id."""
 
     MADE_OF: ClassVar = ("sender", "target")
@@ -40,7 +40,7 @@ class Known:
 
 
 @final
-class Wanted:
+class NeededDelivery:
     """Something that a copy's target must deliver before it, if it is not known to have done so."""
 
     MADE_OF: ClassVar = ("sender", "sequence", "sources")
@@ -52,7 +52,7 @@ class Wanted:
         self.sequence: Final[i64] = sequence
         self.sources: Final = sources
 
-    def is_delivered(self, truths: Truths, target: i64) -> bool:
+    def is_delivered(self, truths: KnownDeliveries, target: i64) -> bool:
         """Whether `target` is known to have delivered it."""
         if truths.is_delivered(self.sender, target, self.sequence):
             return True
@@ -103,14 +103,14 @@ class Past:
         self.pending: dict[int, int] = {}
         self._covered_at: dict[int, int] = {}
         self._covered: dict[int, int] = {}
-        self._live: dict[int, Known] = {}
-        self._by_sender: dict[int, dict[int, Known]] = {}
-        self.by_target: dict[int, dict[int, Known]] = {}
+        self._live: dict[int, KnownSender] = {}
+        self._by_sender: dict[int, dict[int, KnownSender]] = {}
+        self.by_target: dict[int, dict[int, KnownSender]] = {}
         self._only: dict[int, int] = {}
 
     # Reports come, change and end.
 
-    def absorb(self, report: PastReport, truths: Truths) -> None:
+    def absorb(self, report: PastReport, truths: KnownDeliveries) -> None:
         """A delivered report becomes part of the past, in place of its source's last one."""
         self._remove(report.source)
         self.index += 1
@@ -126,14 +126,14 @@ class Past:
         if report.hops >= self._deep_from:
             self.deep[source] = report
 
-    def _index(self, report: PastReport, truths: Truths) -> None:
+    def _index(self, report: PastReport, truths: KnownDeliveries) -> None:
         for fact in report.alive:
             key = pair(fact.target, fact.sender)
             covered = self._covering and fact.sequence <= self._covered.get(key, 0)
             if not covered and not report.is_dead(fact, truths):
                 self._hold(report, key, fact.sender, fact.target, fact.sequence)
 
-    def risen(self, process: i64, truths: Truths) -> None:
+    def risen(self, process: i64, truths: KnownDeliveries) -> None:
         """More has become known of the messages of `process`."""
         report = self.reports.get(process)
         if report is not None:
@@ -145,7 +145,7 @@ class Past:
                     if truths.is_delivered(process, fact.target, sequence):
                         self._release(source, fact)
 
-    def gone(self, process: i64, truths: Truths) -> None:
+    def gone(self, process: i64, truths: KnownDeliveries) -> None:
         """Nothing more is delivered at `process`: facts and exceptions about it are dead."""
         for fact in list(self.by_target.get(process, {}).values()):
             for source in list(fact.holders):
@@ -154,7 +154,7 @@ class Past:
         for report in list(self.incomplete.values()):
             self._judge(report, truths)
 
-    def permitted(self, source: i64, sequence: i64, truths: Truths) -> None:
+    def permitted(self, source: i64, sequence: i64, truths: KnownDeliveries) -> None:
         """`source` permits its messages up to `sequence`: its report may end, all told is true."""
         report = self.reports.get(source)
         if report is None or report.sequence > sequence:
@@ -163,7 +163,7 @@ class Past:
         for fact in report.told.facts:
             truths.deliver(fact.sender, fact.target, fact.sequence)
 
-    def _judge(self, report: PastReport, truths: Truths) -> None:
+    def _judge(self, report: PastReport, truths: KnownDeliveries) -> None:
         changed = report.forget_known(truths)
         source = report.source
         if report.ended:
@@ -195,7 +195,7 @@ class Past:
     def _hold(self, report: PastReport, key: i64, sender: i64, target: i64, sequence: i64) -> None:
         fact = self._live.get(key)
         if fact is None:
-            fact = Known(sender, target)
+            fact = KnownSender(sender, target)
             self._live[key] = fact
             self._by_sender.setdefault(sender, {})[target] = fact
             self.by_target.setdefault(target, {})[sender] = fact
@@ -207,7 +207,7 @@ class Past:
             self.holding[report.source] = report
         report.live[key] = sequence
 
-    def _release(self, source: i64, fact: Known) -> None:
+    def _release(self, source: i64, fact: KnownSender) -> None:
         """What `source` says of this message counts no longer."""
         key = pair(fact.target, fact.sender)
         self._count_only(fact, -1)
@@ -223,7 +223,7 @@ class Past:
         if not report.live:
             del self.holding[source]
 
-    def _count_only(self, fact: Known, change: i64) -> None:
+    def _count_only(self, fact: KnownSender, change: i64) -> None:
         """Count a fact that only one source holds, unless it is about or of that source anyway."""
         if len(fact.holders) != 1:
             return
@@ -237,9 +237,9 @@ class Past:
 
     # What a copy depends on.
 
-    def wanted(self, target: i64) -> list[Wanted]:
+    def wanted(self, target: i64) -> list[NeededDelivery]:
         """What `target` must have delivered before a message that is submitted here: man."""
-        found: list[Wanted] = []
+        found: list[NeededDelivery] = []
         known = self.by_target.get(target)
         if known is None:
             return found
@@ -251,10 +251,10 @@ class Past:
                     for source, told in fact.holders.items()
                     if told == sequence and source != target
                 ]
-                found.append(Wanted(fact.sender, sequence, sources))
+                found.append(NeededDelivery(fact.sender, sequence, sources))
         return found
 
-    def blocking(self, target: i64, truths: Truths) -> list[PastReport]:
+    def blocking(self, target: i64, truths: KnownDeliveries) -> list[PastReport]:
         """Reports that may be silent about something undelivered at `target`: blk."""
         found: list[PastReport] = []
         if not self.incomplete:
@@ -265,7 +265,7 @@ class Past:
                 found.append(report)
         return found
 
-    def cover(self, target: i64, sequence: i64, wanted: list[Wanted]) -> None:
+    def cover(self, target: i64, sequence: i64, wanted: list[NeededDelivery]) -> None:
         """Our message to `target` covers what it must have delivered first: cov, pend, CW."""
         self._covered_at[target] = self.index
         self.pending[target] = sequence
@@ -323,7 +323,7 @@ class Past:
         """The live facts, as pairs."""
         return list(self._live)
 
-    def known(self, key: i64) -> Known:
+    def known(self, key: i64) -> KnownSender:
         """One of the live facts."""
         return self._live[key]
 
@@ -346,7 +346,7 @@ def tells_others(report: PastReport, target: i64) -> bool:
     return False
 
 
-def drop_from(index: dict[int, dict[int, Known]], first: i64, second: i64) -> None:
+def drop_from(index: dict[int, dict[int, KnownSender]], first: i64, second: i64) -> None:
     """Take an entry out of a table of tables; no table stays behind empty."""
     row = index[first]
     del row[second]

@@ -46,7 +46,7 @@ from antecede_lab.protocols.facts.packets import (
     FactsMessage,
     FactsPermit,
     Mark,
-    Report,
+    PastReportField,
     Watermark,
 )
 from antecede_lab.protocols.facts.reports import PastReport
@@ -61,9 +61,9 @@ from antecede_lab.protocols.facts.state import (
 )
 from antecede_lab.protocols.facts.window import (
     NOBODY,
-    Copy,
-    Entry,
     Peer,
+    WindowCopy,
+    WindowEntry,
     alive_marks,
     undelivered_marks,
 )
@@ -137,7 +137,7 @@ class FactsProcess(FactsNode):
         message = Message(self._me, entry.sequence, payload)
         for target in remote:
             peer = self._peers[target]
-            copy = Copy(message, target, peer.last_submitted)
+            copy = WindowCopy(message, target, peer.last_submitted)
             peer.copies.add(copy)
             entry.unsent.append(copy)
             peer.last_submitted = entry.sequence
@@ -260,12 +260,12 @@ class FactsProcess(FactsNode):
             self._past.risen(process, self._truths)
             self._owed.risen(process)
 
-    def _try(self, entry: Entry, now_ns: i64, outbox: Outbox) -> bool:
+    def _try(self, entry: WindowEntry, now_ns: i64, outbox: Outbox) -> bool:
         """Let the copies of the message at the head leave; False if one of them has to wait."""
         if not entry.opened:
             self._open(entry)
         stalled = self._stalled()
-        leaving: list[Copy] = []
+        leaving: list[WindowCopy] = []
         drafts: list[Draft] = []
         waits = False
         for copy in list(entry.unsent):
@@ -287,7 +287,7 @@ class FactsProcess(FactsNode):
                 self._transmit_first(leaving[place], drafts[place], now_ns, outbox)
         return not waits
 
-    def _open(self, entry: Entry) -> None:
+    def _open(self, entry: WindowEntry) -> None:
         """The message is at the head: what it depends on is what is the past now."""
         entry.opened = True
         for copy in entry.unsent:
@@ -296,7 +296,7 @@ class FactsProcess(FactsNode):
         for copy in entry.unsent:
             self._past.cover(copy.target, copy.sequence, copy.wanted)
 
-    def _draft(self, copy: Copy, stalled: dict[int, bool]) -> Draft | None:
+    def _draft(self, copy: WindowCopy, stalled: dict[int, bool]) -> Draft | None:
         """What the copy would say if it left now; None if it may not."""
         blocking = copy.blocking
         while blocking:
@@ -310,7 +310,7 @@ class FactsProcess(FactsNode):
             return None
         return self._writer.draft(copy.target, must, stalled)
 
-    def _park(self, entry: Entry, copy: Copy) -> None:
+    def _park(self, entry: WindowEntry, copy: WindowCopy) -> None:
         entry.unsent.remove(copy)
         self._parking.park(copy, self._past.snapshot())
 
@@ -368,7 +368,7 @@ class FactsProcess(FactsNode):
         gossip = self._control_gossip(peer)
         outbox.transmit(peer.id, FactsAsk(peer.delivered, lowest, lowest_except, gossip))
 
-    def _transmit_first(self, copy: Copy, draft: Draft, now_ns: i64, outbox: Outbox) -> None:
+    def _transmit_first(self, copy: WindowCopy, draft: Draft, now_ns: i64, outbox: Outbox) -> None:
         peer = self._peers[copy.target]
         if not peer.awaits_acks():
             peer.acks_since_ns = now_ns
@@ -385,7 +385,7 @@ class FactsProcess(FactsNode):
             self._stalls.transmitted(peer, now_ns)
 
     def _transmit_copy(
-        self, copy: Copy, must: list[Mark], report: Report | None, outbox: Outbox
+        self, copy: WindowCopy, must: list[Mark], report: PastReportField | None, outbox: Outbox
     ) -> None:
         gossip = self._gossip(copy.target)
         packet = FactsMessage(copy.message, copy.previous, must, report, gossip)
@@ -434,7 +434,7 @@ class FactsProcess(FactsNode):
         for peer in acks.values():
             self._ack(peer, outbox)
 
-    def _note_report(self, peer: Peer, sequence: i64, report: Report, now_ns: i64) -> None:
+    def _note_report(self, peer: Peer, sequence: i64, report: PastReportField, now_ns: i64) -> None:
         """A delivered message was not clean: what it says becomes part of the past in its turn."""
         missed = self._misses_permit(peer)
         peer.unclean = sequence

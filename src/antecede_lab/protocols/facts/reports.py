@@ -9,8 +9,8 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
-from antecede_lab.protocols.facts.delivered import Truths
-from antecede_lab.protocols.facts.packets import Fact, Report
+from antecede_lab.protocols.facts.delivered import KnownDeliveries
+from antecede_lab.protocols.facts.packets import Fact, PastReportField
 
 
 @final
@@ -34,7 +34,7 @@ class PastReport:
         "told",
     )
 
-    def __init__(self, serial: i64, source: i64, sequence: i64, told: Report) -> None:
+    def __init__(self, serial: i64, source: i64, sequence: i64, told: PastReportField) -> None:
         self.serial: Final[i64] = serial
         self.source: Final[i64] = source
         self.sequence: Final[i64] = sequence
@@ -51,7 +51,7 @@ class PastReport:
         # Marks it as seen during one walk over many.
         self.stamp: i64 = 0
 
-    def forget_known(self, truths: Truths) -> bool:
+    def forget_known(self, truths: KnownDeliveries) -> bool:
         """Forget what filter and exceptions need no longer say; True if that changed anything."""
         if self.ended:
             return False
@@ -64,14 +64,14 @@ class PastReport:
         left_out = truths.anybody_gone and bool(self.exceptions) and self._leave_out_gone(truths)
         return self._settle_by_marks(truths, own_only) or left_out
 
-    def _leave_out_gone(self, truths: Truths) -> bool:
+    def _leave_out_gone(self, truths: KnownDeliveries) -> bool:
         """Who is gone delivers nothing more, so there is nothing to be silent about."""
         kept = tuple([target for target in self.exceptions if not truths.is_gone(target)])
         left_out = len(kept) < len(self.exceptions)
         self.exceptions = kept
         return left_out
 
-    def _settle_by_marks(self, truths: Truths, own_only: bool) -> bool:
+    def _settle_by_marks(self, truths: KnownDeliveries, own_only: bool) -> bool:
         """The same by what is delivered everywhere but at a few places."""
         standing = truths.standing(self.source)
         marked = standing.by_permit
@@ -89,7 +89,7 @@ class PastReport:
         self.alive = []
         return True
 
-    def _narrow(self, truths: Truths, own_only: bool) -> bool:
+    def _narrow(self, truths: KnownDeliveries, own_only: bool) -> bool:
         """All is delivered but at a few places: only those of them remain that it spoke of."""
         standing = truths.standing(self.source)
         candidates: list[int] = list(self.exceptions)
@@ -115,13 +115,13 @@ class PastReport:
         self.exceptions = tuple(kept)
         return changed
 
-    def is_dead(self, fact: Fact, truths: Truths) -> bool:
+    def is_dead(self, fact: Fact, truths: KnownDeliveries) -> bool:
         """Whether what one of its facts speaks of is known to be delivered."""
         if truths.is_delivered(fact.sender, fact.target, fact.sequence):
             return True
         return truths.standing(self.source).permits(fact.target, self.sequence)
 
-    def first_alive(self, truths: Truths, target: i64) -> Fact | None:
+    def first_alive(self, truths: KnownDeliveries, target: i64) -> Fact | None:
         """A fact that neither is about `target` nor comes from it; forgets dead ones on the way."""
         alive = self.alive
         place: i64 = len(alive) - 1
@@ -135,7 +135,7 @@ class PastReport:
             place -= 1
         return None
 
-    def names(self, target: i64, truths: Truths) -> bool:
+    def names(self, target: i64, truths: KnownDeliveries) -> bool:
         """Whether it may be silent about something undelivered at `target`."""
         return truths.filter.has(self.filter, target) or target in self.exceptions
 
@@ -152,7 +152,7 @@ class PastReport:
         return repr((self.source, self.sequence, self.told, self.index))
 
 
-def is_resolved(report: PastReport, truths: Truths, target: i64) -> bool:
+def is_resolved(report: PastReport, truths: KnownDeliveries, target: i64) -> bool:
     """Whether all that `report` speaks of is delivered, but at `target` and of `target`."""
     report.forget_known(truths)
     if report.ended:

@@ -41,17 +41,17 @@ from antecede.core.process import (
 from antecede.core.retransmission import PATIENCE_NS
 from antecede.core.values import Packet
 from antecede_lab.protocols.facts.checks import check_limits
-from antecede_lab.protocols.facts.delivered import CACHE_LIMIT, Truths
-from antecede_lab.protocols.facts.draft import Writer
+from antecede_lab.protocols.facts.delivered import CACHE_LIMIT, KnownDeliveries
+from antecede_lab.protocols.facts.draft import ReportDrafter
 from antecede_lab.protocols.facts.filter import Filter
 from antecede_lab.protocols.facts.inbox import Inbox
-from antecede_lab.protocols.facts.owed import OwedPermits
+from antecede_lab.protocols.facts.owed import OwedReports
 from antecede_lab.protocols.facts.packets import FactsMessage
 from antecede_lab.protocols.facts.parking import Parking
 from antecede_lab.protocols.facts.past import Past, tells_others
 from antecede_lab.protocols.facts.reports import PastReport
 from antecede_lab.protocols.facts.stalls import Stalls
-from antecede_lab.protocols.facts.window import Copy, Entry, Peer, Window
+from antecede_lab.protocols.facts.window import Peer, Window, WindowCopy, WindowEntry
 
 FACTS: Final = 64
 """Undelivered messages that a packet names at most: B."""
@@ -121,14 +121,14 @@ class FactsNode(ExpulsionProcess):
         self._peers: dict[int, Peer] = {}
         self._window = Window(self._peers)
         # Delivered reports and own messages, in order, that are not part of the past yet.
-        self._log: deque[Entry | PastReport] = deque()
+        self._log: deque[WindowEntry | PastReport] = deque()
         self._logged_reports: i64 = 0
         self._serial: i64 = 0
-        self._truths = Truths(me, Filter(filter_bits), watermarks, cache_limit)
+        self._truths = KnownDeliveries(me, Filter(filter_bits), watermarks, cache_limit)
         self._covering: Final = covering
         self._past = Past(hops if hops > 1 else 1, cache_limit, covering)
-        self._writer = Writer(me, self._past, self._truths, facts, exceptions)
-        self._owed = OwedPermits(exceptions)
+        self._writer = ReportDrafter(me, self._past, self._truths, facts, exceptions)
+        self._owed = OwedReports(exceptions)
         self._parking = Parking(facts, exceptions)
         self._inbox = Inbox(self._peers, self._truths, receive_limit)
         # Whether anything has happened since the message next to leave was last looked at.
@@ -211,7 +211,7 @@ class FactsNode(ExpulsionProcess):
                     joined[owed.owner] = owed if before is None else both_owed(before, owed)
         return list(joined.values())
 
-    def _owed_for(self, oldest: Copy, count: i64) -> list[PermitsOwed]:
+    def _owed_for(self, oldest: WindowCopy, count: i64) -> list[PermitsOwed]:
         """Who owes what the oldest of `count` copies to one target waits for."""
         ids: dict[int, list[int]] = {}
         for owner, sequence in self._permits_for(oldest):
@@ -221,7 +221,7 @@ class FactsNode(ExpulsionProcess):
             for owner, owed in ids.items()
         ]
 
-    def _permits_for(self, copy: Copy) -> list[tuple[int, int]]:
+    def _permits_for(self, copy: WindowCopy) -> list[tuple[int, int]]:
         """The messages whose permits would let `copy` leave, as far as is known."""
         reports = copy.blocking or copy.snapshot or list(self._past.reports.values())
         owed: list[tuple[int, int]] = []

@@ -15,16 +15,16 @@ from antecede.core.process import NEVER_NS
 from antecede.core.retransmission import RetransmissionTimer
 from antecede.core.sliding import SlidingArray
 from antecede.core.values import Message
-from antecede_lab.protocols.facts.delivered import Truths
+from antecede_lab.protocols.facts.delivered import KnownDeliveries
 from antecede_lab.protocols.facts.packets import (
     SENDER_ITSELF,
     FactsMessage,
     Mark,
-    Report,
+    PastReportField,
     Watermark,
     sorted_marks,
 )
-from antecede_lab.protocols.facts.past import Wanted
+from antecede_lab.protocols.facts.past import NeededDelivery
 from antecede_lab.protocols.facts.reports import PastReport
 from antecede_lab.protocols.sliding_maps import Numbered
 
@@ -34,7 +34,7 @@ SEVERAL: Final = -2
 
 
 @final
-class Copy(Numbered):
+class WindowCopy(Numbered):
     """A message of our own on its way to one target."""
 
     MADE_OF: ClassVar = ("message", "target", "previous")
@@ -59,14 +59,14 @@ class Copy(Numbered):
         # While it waits: which reports may be silent about its target, and what that must deliver
         # first. A parked one also keeps the past as it was.
         self.blocking: list[PastReport] = []
-        self.wanted: list[Wanted] = []
+        self.wanted: list[NeededDelivery] = []
         self.snapshot: list[PastReport] = []
         # Once it has left: when, and what it said.
         self.sent_ns: i64 = -1
         self.must: list[Mark] = []
-        self.report: Report | None = None
+        self.report: PastReportField | None = None
 
-    def leave(self, must: list[Mark], report: Report | None, now_ns: i64) -> None:
+    def leave(self, must: list[Mark], report: PastReportField | None, now_ns: i64) -> None:
         """It leaves, and says this of its past."""
         self.must = must
         self.report = report
@@ -84,7 +84,7 @@ class Copy(Numbered):
         return repr((self.message, self.target, self.previous, blocking, snapshot, wanted, sent))
 
 
-def alive_marks(copy: Copy, truths: Truths) -> list[Mark]:
+def alive_marks(copy: WindowCopy, truths: KnownDeliveries) -> list[Mark]:
     """What the target of `copy` must deliver first and may not have; forgets the rest."""
     marks: list[Mark] = []
     if not copy.wanted:
@@ -95,7 +95,7 @@ def alive_marks(copy: Copy, truths: Truths) -> list[Mark]:
     return sorted_marks(marks)
 
 
-def undelivered_marks(copy: Copy, truths: Truths) -> list[Mark]:
+def undelivered_marks(copy: WindowCopy, truths: KnownDeliveries) -> list[Mark]:
     """What a copy said first that its target must deliver before it, as far as it may not have."""
     if not copy.must:
         return copy.must
@@ -105,7 +105,7 @@ def undelivered_marks(copy: Copy, truths: Truths) -> list[Mark]:
 
 @final
 @mypyc_attr(acyclic=True)
-class Entry:
+class WindowEntry:
     """A message of our own, until every target has acknowledged it."""
 
     MADE_OF: ClassVar = ("sequence", "targets", "payload_bytes")
@@ -130,7 +130,7 @@ class Entry:
         for target in targets:
             self.unacked_key ^= target
         # The copies that are neither transmitted nor parked.
-        self.unsent: list[Copy] = []
+        self.unsent: list[WindowCopy] = []
         self.opened = False
 
 
@@ -157,7 +157,7 @@ class Peer(NoticedPeer):
     def __init__(self, process: i64) -> None:
         super().__init__(process)
         # Sending to it: copies, oldest first, transmitted ones before unsent ones.
-        self.copies: SlidingArray[Copy] = SlidingArray()
+        self.copies: SlidingArray[WindowCopy] = SlidingArray()
         self.unsent_at: i64 = 1
         self.acked: i64 = 0
         self.last_submitted: i64 = 0
@@ -243,16 +243,16 @@ class Window:
 
     def __init__(self, peers: dict[int, Peer]) -> None:
         self.peers: Final = peers
-        self.entries: dict[int, Entry] = {}
+        self.entries: dict[int, WindowEntry] = {}
         self.next: i64 = 1
         self.payload_bytes: i64 = 0
         self.plain = Front()
         self.excepting = Front()
         self._watermark = Watermark(SENDER_ITSELF, 0)
 
-    def add(self, targets: list[int], payload_bytes: i64) -> Entry:
+    def add(self, targets: list[int], payload_bytes: i64) -> WindowEntry:
         """One more message, to these others."""
-        entry = Entry(self.next, targets, payload_bytes)
+        entry = WindowEntry(self.next, targets, payload_bytes)
         self.next += 1
         if targets:
             self.entries[entry.sequence] = entry

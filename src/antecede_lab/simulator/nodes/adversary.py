@@ -6,7 +6,7 @@ from mypy_extensions import i64, mypyc_attr
 
 
 @final
-class Flight:
+class InterceptedPacket:
     """A datagram under way."""
 
     __slots__ = ("data", "source", "target")
@@ -24,6 +24,6 @@ class Adversary:
     Sources can be forged: a node takes what it gets for what the address says.
     """
 
-    def passes(self, flight: Flight, now_ns: int) -> list[Flight]:  # noqa: ARG002 for others
+    def passes(self, flight: InterceptedPacket, now_ns: int) -> list[InterceptedPacket]:  # noqa: ARG002 for others
         """What goes on in its place, in this order."""
         return [flight]

@@ -10,14 +10,14 @@ from mypy_extensions import i64
 
 from antecede.events import LEFT_OUT, NodeFenced, PeerExpelled, PeerRestarted, Report, Undeliverable
 from antecede_audit.judging.accounts import Account, Told
-from antecede_audit.judging.departures import Departures, Fence
+from antecede_audit.judging.departures import Departures, ExpulsionRow
 
 POWER_FAILED: Final = "PowerFailed"
 """Among what is counted: not a report, since who says nothing reports nothing."""
 
 
 @final
-class Registry:
+class DepartureLog:
     """Keeps the account of one run."""
 
     __slots__ = ("_fenced", "_ids", "account", "departures", "reports")
@@ -85,7 +85,7 @@ class Registry:
         for incarnation, log_id in self._ids[name].items():
             if incarnation <= newest and (at, log_id) not in self._fenced:
                 self._fenced.add((at, log_id))
-                self.departures.fences.append(Fence(at=at, gone=log_id, time_ns=now_ns))
+                self.departures.fences.append(ExpulsionRow(at=at, gone=log_id, time_ns=now_ns))
 
     def _give_up(self, at: int, name: str, sequences: tuple[int, ...]) -> None:
         for log_id in self._ids[name].values():

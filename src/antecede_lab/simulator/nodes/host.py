@@ -13,7 +13,7 @@ from antecede.membership.contact import NEW
 from antecede.membership.tokens import TokenSource
 from antecede.transport.peer_lifecycle import LEAVE_WHEN_RELEASED
 from antecede.wire.frames import FRAME_OVERHEAD_MAX
-from antecede_lab.simulator.nodes.adversary import Flight
+from antecede_lab.simulator.nodes.adversary import InterceptedPacket
 from antecede_lab.simulator.nodes.journals import MemoryJournal
 from antecede_lab.simulator.nodes.rows import ObservedNode
 from antecede_lab.simulator.workloads.workload import Submission
@@ -129,7 +129,7 @@ class NodeHost:
         self.touched = False
         # While it is paused: what has come meanwhile.
         self.paused = False
-        self.socket: list[Flight] = []
+        self.socket: list[InterceptedPacket] = []
         self.socket_bytes: i64 = 0
         self.backlog = Backlog()
         # Whether its application has closed the node, and whether that has said bye.

@@ -22,12 +22,12 @@ from antecede.membership.handshake_crypto import HandshakeCrypto
 from antecede.network_model.faults import Faults, FaultyNetwork
 from antecede.transport.peer_lifecycle import LEAVE_WHEN_RELEASED
 from antecede_audit.judging.accounts import Account, Send
-from antecede_lab.simulator.calendar import ARRIVAL, TIMER, WAKE, Calendar, Event
+from antecede_lab.simulator.calendar import ARRIVAL, TIMER, WAKE, Calendar, CalendarEvent
 from antecede_lab.simulator.engine import PROGRESS_PERIOD, Progress
 from antecede_lab.simulator.metadata_size import MetadataSize
 from antecede_lab.simulator.networks import shifted
-from antecede_lab.simulator.nodes.adversary import Adversary, Flight
-from antecede_lab.simulator.nodes.departures import Registry
+from antecede_lab.simulator.nodes.adversary import Adversary, InterceptedPacket
+from antecede_lab.simulator.nodes.departures import DepartureLog
 from antecede_lab.simulator.nodes.faults import (
     DUPLICATE_NAME,
     EXPEL,
@@ -110,7 +110,7 @@ class NodeSimulation:
         self.dropped: i64 = 0
         # Targets that were away, and got nothing of a message.
         self.left_out: i64 = 0
-        self.registry: Final = Registry(account)
+        self.registry: Final = DepartureLog(account)
         self._policy: Final = policy
         self.meeting_ns: Final[i64] = MEETING_NS if policy is None else policy.meeting_ns
         # Whom each process knows; all others, if nobody says so.
@@ -131,7 +131,7 @@ class NodeSimulation:
         self._agenda: Final = Agenda(self._calendar, self.meeting_ns)
         self._tags: Final = Tags()
         self._tokens: Final = CountedTokens()
-        self._flights: Final[dict[int, Flight]] = {}
+        self._flights: Final[dict[int, InterceptedPacket]] = {}
         self._touched: list[NodeHost] = []
         self._last_log_id: i64 = workload.processes - 1
         # The journals by the number of their event, of those whose power has failed.
@@ -196,7 +196,7 @@ class NodeSimulation:
         if event is not None and not self._is_idle():
             self.pending += self._calendar.size + 1
 
-    def _happen(self, event: Event) -> None:
+    def _happen(self, event: CalendarEvent) -> None:
         if event.kind == ARRIVAL:
             self._arrival(self._flights.pop(event.number))
         elif event.kind == TIMER:
@@ -320,7 +320,7 @@ class NodeSimulation:
 
     # What happens to them.
 
-    def _arrival(self, flight: Flight) -> None:
+    def _arrival(self, flight: InterceptedPacket) -> None:
         host = self._at.get(flight.target)
         if host is None:
             return
@@ -552,7 +552,7 @@ class NodeSimulation:
         for datagram in endpoint.out:
             address = datagram.address
             assert isinstance(address, int), "addresses are numbers here"
-            flight = Flight(host.address, address, datagram.data)
+            flight = InterceptedPacket(host.address, address, datagram.data)
             if self._adversary is None:
                 self._send(flight)
                 continue
@@ -578,7 +578,7 @@ class NodeSimulation:
         current = 0 if session is None else int(session.incarnation)
         self.registry.note(int(host.log.me), report, current, self.now_ns - self.meeting_ns)
 
-    def _send(self, flight: Flight) -> None:
+    def _send(self, flight: InterceptedPacket) -> None:
         """Route a datagram through the faulty network."""
         network = self._network
         number = self.datagrams
@@ -590,7 +590,7 @@ class NodeSimulation:
         if second_ns >= 0:
             self._post(second_ns, 2 * number + 1, flight)
 
-    def _post(self, time_ns: i64, number: i64, flight: Flight) -> None:
+    def _post(self, time_ns: i64, number: i64, flight: InterceptedPacket) -> None:
         self._flights[number] = flight
         self._calendar.add(time_ns, ARRIVAL, 0).number = number
 

@@ -1,7 +1,7 @@
 """Every workload of ours by name, in plain sight: this is the only list.
 
-A builder makes a workload from what all have in common (`Traffic`) and from settings of its own.
-`messages` is the whole number of messages in every case, as nearly as the workload can tell
+A builder makes a workload from what all have in common (`TrafficSettings`) and from settings of its
+own. `messages` is the whole number of messages in every case, as nearly as the workload can tell
 beforehand: a request and its reply are two.
 """
 
@@ -22,13 +22,13 @@ from antecede_lab.simulator.workloads.service_dag import (
     calls_per_request,
     layered_services,
 )
-from antecede_lab.simulator.workloads.settings import Parameter, Setting, Settings
+from antecede_lab.simulator.workloads.settings import Parameter, Setting, WorkloadSettings
 from antecede_lab.simulator.workloads.workload import Workload, check_seed
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Traffic:
+class TrafficSettings:
     """What all workloads have in common."""
 
     processes: int = 8
@@ -38,7 +38,7 @@ class Traffic:
     seed: int = 1
 
 
-Build: TypeAlias = Callable[[Traffic, Settings], Workload]
+Build: TypeAlias = Callable[[TrafficSettings, WorkloadSettings], Workload]
 
 
 @final
@@ -54,7 +54,7 @@ class WorkloadInfo:
         self.parameters: Final = parameters
 
 
-def build_poisson(traffic: Traffic, settings: Settings) -> Workload:
+def build_poisson(traffic: TrafficSettings, settings: WorkloadSettings) -> Workload:
     """Open-loop traffic between pairs, with some multicasts if wanted."""
     return Poisson(
         traffic.processes,
@@ -69,7 +69,7 @@ def build_poisson(traffic: Traffic, settings: Settings) -> Workload:
     )
 
 
-def build_request_reply(traffic: Traffic, settings: Settings) -> Workload:
+def build_request_reply(traffic: TrafficSettings, settings: WorkloadSettings) -> Workload:
     """Clients and servers, closed-loop; the interval is the time a client thinks."""
     return RequestReply(
         traffic.processes,
@@ -82,7 +82,7 @@ def build_request_reply(traffic: Traffic, settings: Settings) -> Workload:
     )
 
 
-def build_service_dag(traffic: Traffic, settings: Settings) -> Workload:
+def build_service_dag(traffic: TrafficSettings, settings: WorkloadSettings) -> Workload:
     """Layers of services; the interval is the time between two requests."""
     children = layered_services(
         traffic.processes, settings.whole("layers"), settings.whole("fan_out")
@@ -97,7 +97,7 @@ def build_service_dag(traffic: Traffic, settings: Settings) -> Workload:
     )
 
 
-def build_pipeline(traffic: Traffic, settings: Settings) -> Workload:  # noqa: ARG001 every builder takes them
+def build_pipeline(traffic: TrafficSettings, settings: WorkloadSettings) -> Workload:  # noqa: ARG001 every builder takes them
     """A stage per process; the interval is the time between two items."""
     return Pipeline(
         traffic.processes,
@@ -108,7 +108,7 @@ def build_pipeline(traffic: Traffic, settings: Settings) -> Workload:  # noqa: A
     )
 
 
-def build_groups(traffic: Traffic, settings: Settings) -> Workload:
+def build_groups(traffic: TrafficSettings, settings: WorkloadSettings) -> Workload:
     """Conversations in overlapping groups."""
     reply = settings.number("reply")
     return Groups(
@@ -123,7 +123,7 @@ def build_groups(traffic: Traffic, settings: Settings) -> Workload:
     )
 
 
-def build_broadcast(traffic: Traffic, settings: Settings) -> Workload:  # noqa: ARG001 every builder takes them
+def build_broadcast(traffic: TrafficSettings, settings: WorkloadSettings) -> Workload:  # noqa: ARG001 every builder takes them
     """Open-loop traffic to everybody."""
     return Broadcast(
         traffic.processes,
@@ -134,7 +134,7 @@ def build_broadcast(traffic: Traffic, settings: Settings) -> Workload:  # noqa: 
     )
 
 
-def build_replay(traffic: Traffic, settings: Settings) -> Workload:  # noqa: ARG001 the file says it all
+def build_replay(traffic: TrafficSettings, settings: WorkloadSettings) -> Workload:  # noqa: ARG001 the file says it all
     """The messages of a workload table, whatever the traffic says."""
     file = settings.text("file")
     if not file:
@@ -205,11 +205,13 @@ WORKLOADS: Final[dict[str, WorkloadInfo]] = {
 
 
 def build_workload(
-    name: str, traffic: Traffic, given: Mapping[str, Setting] | None = None
+    name: str, traffic: TrafficSettings, given: Mapping[str, Setting] | None = None
 ) -> Workload:
     """The workload called `name`; `LocalError` says what is wrong with the name or a setting."""
     info = WORKLOADS.get(name)
     if info is None:
         raise not_called("no workload", name, WORKLOADS)
     check_seed(traffic.seed)
-    return info.build(traffic, Settings(name, info.parameters, {} if given is None else given))
+    return info.build(
+        traffic, WorkloadSettings(name, info.parameters, {} if given is None else given)
+    )

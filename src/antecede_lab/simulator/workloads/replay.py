@@ -28,7 +28,7 @@ DELAY_NS_LIMIT: Final = 1 << 60
 
 
 @final
-class Planned:
+class PlannedMessage:
     """A row of the table, and how many of its causes are not delivered at its sender yet."""
 
     __slots__ = ("delay_ns", "missing", "payload_bytes", "sender", "targets")
@@ -48,7 +48,7 @@ class Replay(Workload):
     def __init__(self, rows: Sequence[WorkloadRow], *, processes: int = 0) -> None:
         check_replay(rows)
         super().__init__(max(processes, highest_process(rows) + 1))
-        self._planned: Final = [Planned(row) for row in rows]
+        self._planned: Final = [PlannedMessage(row) for row in rows]
         # By cause and process: the rows that wait for its delivery there.
         self._effects: Final[dict[tuple[int, int], list[int]]] = {}
         self._left: i64 = len(rows)
@@ -137,7 +137,7 @@ def root(first: list[int], number: int) -> int:
     return number
 
 
-def remote(planned: Planned) -> list[int]:
+def remote(planned: PlannedMessage) -> list[int]:
     """The targets other than the sender."""
     return [target for target in planned.targets if target != planned.sender]
 

@@ -26,7 +26,7 @@ class Parameter:
 
 
 @final
-class Settings:
+class WorkloadSettings:
     """The value of every parameter: what was given, or else the default."""
 
     def __init__(

@@ -11,7 +11,7 @@ from pathlib import Path
 from antecede.eventlog import Event
 from antecede.runtime.config.names import process_id
 from antecede_audit.eventlog import read_events
-from antecede_audit.judging import Verdict, check_log, explain_verdict
+from antecede_audit.judging import OracleVerdict, check_log, explain_verdict
 from antecede_lab.chaos.proxy import Conditions, Proxy
 from antecede_lab.child import Child, Json, Line
 from tests.free_ports import free_port
@@ -122,7 +122,7 @@ class Group:
         answers = self.do("close", {"timeout": CLOSE_S}, CLOSE_S + 10)
         assert answers == [{"closed": True}] * len(answers)
 
-    def check(self) -> Verdict:
+    def check(self) -> OracleVerdict:
         """Judge both what the applications saw and what the nodes logged; all must be well."""
         seen = self.check_applications()
         logged = check_log(self.logged_events(), witnesses=False)
@@ -130,7 +130,7 @@ class Group:
         assert (logged.messages, logged.deliveries) == (seen.messages, seen.deliveries)
         return logged
 
-    def check_applications(self) -> Verdict:
+    def check_applications(self) -> OracleVerdict:
         """Judge what the applications saw."""
         for member in self.members.values():
             assert member.state()["problems"] == []

@@ -8,15 +8,15 @@ from hypothesis import given
 
 from antecede_audit.eventlog.workload import WorkloadRow
 from antecede_audit.measure import structure
-from antecede_audit.measure.structure import NEVER, TIME_NS_MAX, Errands, Messages
+from antecede_audit.measure.structure import NEVER, TIME_NS_MAX, CallTrees, MessageTable
 from antecede_audit.measure.structure import errands as find_errands
 from tests.antecede_audit.measure.profile import slowly
 from tests.antecede_audit.measure.profile.workloads import REVIEW, damaged_workloads, row, workloads
 
 
-def arrays(rows: list[WorkloadRow]) -> Messages:
+def arrays(rows: list[WorkloadRow]) -> MessageTable:
     ordered = sorted(rows, key=lambda row: row.message_id)
-    return Messages(
+    return MessageTable(
         ids=np.array([row.message_id for row in ordered], np.int64),
         senders=np.array([row.sender for row in ordered], np.int64),
         target_counts=np.array([len(row.targets) for row in ordered], np.int64),
@@ -27,7 +27,7 @@ def arrays(rows: list[WorkloadRow]) -> Messages:
     )
 
 
-def errands(messages: Messages) -> Errands:
+def errands(messages: MessageTable) -> CallTrees:
     links = structure.linked(messages)
     ranks = structure.ranks(messages, structure.chains(messages, links))
     return find_errands(messages, links, ranks)

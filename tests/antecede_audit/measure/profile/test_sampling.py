@@ -11,7 +11,7 @@ from antecede_audit.measure.sampling import Sampled, run_sizes, sampled
 from antecede_audit.spark.profile import profile, run_object
 from antecede_cli.audit.profile import caption
 from antecede_lab.grow.grow import grow
-from antecede_lab.grow.target_size import Wanted
+from antecede_lab.grow.target_size import GrowthRequest
 from tests.antecede_audit.measure.profile.workloads import frame, record, row
 from tests.antecede_lab.grow.replaying import check_replay
 from tests.antecede_lab.grow.test_job import REVIEWS
@@ -102,7 +102,7 @@ def test_a_sample_is_grown_as_often_as_it_takes(spark: SparkSession, tmp_path: P
     source = record(tmp_path / "in", {"reviews": REVIEWS})
     limit = entries_of(REVIEWS) // 3
     out = tmp_path / "out"
-    summary = grow(spark, source, str(out), Wanted(processes=70), entries_max=limit)
+    summary = grow(spark, source, str(out), GrowthRequest(processes=70), entries_max=limit)
     recorded = summary["grown_from"]
     assert isinstance(recorded, dict)
     assert recorded["sampled_from"] == len(REVIEWS) == summary["messages"]

@@ -17,8 +17,8 @@ from antecede_audit.eventlog import read_events
 from antecede_audit.jobs.ingest import ingest_small
 from antecede_audit.judging import check_log
 from antecede_audit.spark.watch.history import read_progress
-from antecede_audit.spark.watch.spans import SpanWatching, numbered
-from antecede_audit.spark.watch.state import Settings
+from antecede_audit.spark.watch.spans import SpanWatch, numbered
+from antecede_audit.spark.watch.state import WatchSettings
 from antecede_audit.spark.watch.watch import finish, watch
 from tests.antecede_audit.spans.requests import in_frames, request
 from tests.antecede_audit.spans.samples import as_lines, otlp, otlp_span
@@ -82,12 +82,12 @@ def test_the_mark_is_the_least_of_the_last_ends_less_the_longest_span() -> None:
         Row(run_id="r", process="b", last_ns=700),
         Row(run_id="r", process="silent", last_ns=100),
     ]
-    patient = Settings(longest_ns=50, patience_ns=10_000)
+    patient = WatchSettings(longest_ns=50, patience_ns=10_000)
     hasty = replace(patient, patience_ns=300)
     marks = {
-        "patient": SpanWatching("out", patient)._marks(last, finished=False),
-        "hasty": SpanWatching("out", hasty)._marks(last, finished=False),
-        "finished": SpanWatching("out", patient)._marks(last, finished=True),
+        "patient": SpanWatch("out", patient)._marks(last, finished=False),
+        "hasty": SpanWatch("out", hasty)._marks(last, finished=False),
+        "finished": SpanWatch("out", patient)._marks(last, finished=True),
     }
 
     assert marks == {"patient": {"r": 50}, "hasty": {"r": 650}, "finished": {"r": 900}}
@@ -111,7 +111,7 @@ def test_spans_in_pieces_are_judged_as_at_once(spark: SparkSession, tmp_path: Pa
     calm = [json.dumps(document) for _, document in told[:1]]
     (tmp_path / "traces" / "run_id=a" / "0.jsonl").write_bytes(as_lines(*calm))
     out = tmp_path / "out"
-    settings = Settings(longest_ns=100 * MS, patience_ns=10**12, horizon_ns=10**12)
+    settings = WatchSettings(longest_ns=100 * MS, patience_ns=10**12, horizon_ns=10**12)
 
     def judge() -> None:
         traces = str(tmp_path / "traces")

@@ -18,9 +18,9 @@ from antecede.eventlog.parquet import event_schema
 from antecede_audit.judging import check_log
 from antecede_audit.spark.schemas import EVENTS, with_run_id
 from antecede_audit.spark.watch.history import read_progress, write_progress
-from antecede_audit.spark.watch.progress import Channel, Progress
-from antecede_audit.spark.watch.state import Settings, read_state, write_batch
-from antecede_audit.spark.watch.watch import REMEMBERED, Watching, finish, watch
+from antecede_audit.spark.watch.progress import BatchProgress, Channel
+from antecede_audit.spark.watch.state import WatchSettings, read_state, write_batch
+from antecede_audit.spark.watch.watch import REMEMBERED, EventWatch, finish, watch
 from tests.antecede_audit.judging.random_traffic import Log
 
 NS_PER_S = 10**9
@@ -88,18 +88,18 @@ def copies(table: DataFrame, place: str) -> list[tuple[str, int, int, int]]:
     return sorted((row[0], row[1], row[2], row[3]) for row in rows)
 
 
-SETTINGS = Settings(
+SETTINGS = WatchSettings(
     order="process",
     patience_ns=10 * NS_PER_S,
     lost_after_ns=15 * NS_PER_S,
     horizon_ns=600 * NS_PER_S,
 )
 
-Heard = list[tuple[list[Progress], list[Channel]]]
+Heard = list[tuple[list[BatchProgress], list[Channel]]]
 
 
 def judge_piece(spark: SparkSession, folder: Path, heard: Heard) -> None:
-    def tell(progress: list[Progress], channels: list[Channel]) -> None:
+    def tell(progress: list[BatchProgress], channels: list[Channel]) -> None:
         heard.append((list(progress), channels))
 
     log, out = str(folder / "log"), str(folder / "out")
@@ -164,7 +164,7 @@ def test_a_run_that_is_idle_keeps_nothing_of_the_others(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     settings = replace(SETTINGS, horizon_ns=10 * NS_PER_S)
-    watching = Watching(str(tmp_path), settings)
+    watching = EventWatch(str(tmp_path), settings)
     kept = []
     for number in range(3):
         rows = [
@@ -212,7 +212,7 @@ def test_the_rows_of_many_batches_are_put_together(spark: SparkSession, tmp_path
     assert read_progress(spark, str(tmp_path)) == rows
 
 
-NOTHING = Progress(
+NOTHING = BatchProgress(
     batch=0,
     mark_ns=0,
     clock_ns=0,

@@ -7,12 +7,17 @@ import pytest
 from antecede.core import CausalProcess, Effect, Message, Packet, Transmit
 from antecede.core.packets import Ack, DataPacket, Permit
 from antecede_lab.catalogue import PROTOCOLS
-from antecede_lab.protocols.facts.packets import FactsAck, FactsMessage, FactsPermit, Report
+from antecede_lab.protocols.facts.packets import (
+    FactsAck,
+    FactsMessage,
+    FactsPermit,
+    PastReportField,
+)
 from tests.timed_network import Delays, TimedNetwork, units
 
 NOTHING_TO_SAY = {"facts": 0, "filter_bits": 0, "watermarks": 0, "exceptions": 0}
 NO_LIMIT = 1_000_000
-LATER = Report(1, (), [], 1)
+LATER = PastReportField(1, (), [], 1)
 """What a message says that has no facts and no filter but one for all."""
 
 

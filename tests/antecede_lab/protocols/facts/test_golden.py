@@ -13,7 +13,7 @@ from antecede_lab.protocols.facts.packets import (
     FactsMessage,
     FactsPermit,
     Mark,
-    Report,
+    PastReportField,
     Watermark,
 )
 from antecede_lab.protocols.facts.process import FactsProcess
@@ -137,6 +137,6 @@ def from_row(source: int, row: Row, width: int) -> Packet:
         rep = row["rep"]
         facts = [Fact(s, e, y) for e, s, y in sorted((e, s, y) for s, e, y in rep["oth"])]
         mask = rep["Z"] - (1 << 64) if width == 64 and rep["Z"] >= 1 << 63 else rep["Z"]
-        report = Report(mask, tuple(sorted(rep["X"])), facts, rep["h"])
+        report = PastReportField(mask, tuple(sorted(rep["X"])), facts, rep["h"])
     must = [Mark(s, y) for s, y in sorted(row["man"])]
     return FactsMessage(Message(source, row["mid"], b""), row["pid"], must, report, gossip)

@@ -12,7 +12,7 @@ from antecede_lab.protocols.facts.packets import (
     FactsMessage,
     FactsPermit,
     Mark,
-    Report,
+    PastReportField,
 )
 from antecede_lab.protocols.facts.process import FactsProcess
 from tests.antecede_lab.protocols.facts.campaign import (
@@ -77,7 +77,7 @@ def test_somebody_who_joins_is_all_zero_and_takes_part() -> None:
 
 def test_facts_about_an_unknown_process_are_kept_and_passed_on() -> None:
     bob = FactsProcess(BOB, [ALICE, BOB, CAROL])
-    said = Report(0, (), [Fact(ALICE, 77, 1)], 1)
+    said = PastReportField(0, (), [Fact(ALICE, 77, 1)], 1)
     bob.arrive(ALICE, FactsMessage(Message(ALICE, 2, b""), 0, [], said), 0)
 
     (packet,) = packets_to(CAROL, bob.submit([CAROL], b"", 0))
@@ -137,7 +137,7 @@ def test_a_lost_copy_is_transmitted_again_with_what_it_said() -> None:
 
 def test_what_waits_says_for_which_permit() -> None:
     bob = FactsProcess(BOB, [ALICE, BOB, CAROL], facts=0, filter_bits=0)
-    bob.arrive(ALICE, FactsMessage(Message(ALICE, 3, b""), 0, [], Report(1, (), [], 1)), 0)
+    bob.arrive(ALICE, FactsMessage(Message(ALICE, 3, b""), 0, [], PastReportField(1, (), [], 1)), 0)
     assert bob.submit([CAROL], b"held", 0) == []
 
     (held,) = bob.waiting()
