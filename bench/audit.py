@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 
 from antecede import compiled
 from antecede_audit.eventlog import read_events
-from antecede_audit.jobs.audit import audit_small
+from antecede_audit.jobs.audit import audit_here
 from antecede_audit.judging.oracle import check_log
 from antecede_audit.spark.audit_job import audit
 from antecede_audit.spark.session import PLANS_ONLY, is_embedded, open_session
@@ -148,7 +148,7 @@ def against_oracle(session: SparkSession) -> dict[str, Any]:
             for name, rounds in seconds.items():
                 paths, out = [f"{folder}/log"], f"{folder}/out"
                 start = time.perf_counter()
-                found = audit_small(paths, out) if name == "audit_s" else audit(session, paths, out)
+                found = audit_here(paths, out) if name == "audit_s" else audit(session, paths, out)
                 rounds.append(time.perf_counter() - start)
                 assert found is not None, "a log of this size is small"
                 assert found.summary.violation_count == len(verdict.violations)

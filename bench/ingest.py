@@ -33,12 +33,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
 from antecede_audit.jobs.trace_files import WHOLE
-from antecede_audit.parcels import chunks_of
+from antecede_audit.parcels import row_chunks
 from antecede_audit.spans.formats import otlp
 from antecede_audit.spans.formats.json_text import documents
-from antecede_audit.spans.messages import found_messages
+from antecede_audit.spans.messages import messages_of_traces
 from antecede_audit.spans.partitioning import ALL_OF_A_SPAN, SPAN_SORT
-from antecede_audit.spans.reading import Numbered, ReadOptions, packed_parts, record_batches
+from antecede_audit.spans.reading import Numbered, ReadOptions, read_parts, record_batches
 from antecede_audit.spans.schemas import PARTS
 from antecede_audit.spark.ingest import ingest
 from antecede_audit.spark.session import open_session
@@ -246,15 +246,15 @@ def stages(spans: int) -> dict[str, Any]:
         count = lines_for(spans) * SPANS_OF_A_LINE
         files = sorted(Path(scratch).iterdir())
         parts = [pa.record_batch([[0], [str(file)], [0], [WHOLE]], PARTS.names) for file in files]
-        read, reading = timed(lambda: [*packed_parts(parts, ReadOptions(), 1)], count)
+        read, reading = timed(lambda: [*read_parts(parts, ReadOptions(), 1)], count)
         _, by_rows = timed(lambda: [*record_batches(in_rows(files))], count)
     packed = pa.Table.from_batches(read)
     moved = packed.filter(pa.compute.equal(packed["sort"], SPAN_SORT)).to_batches()
     keys = sorted(
-        {one for _, some in chunks_of(moved, ALL_OF_A_SPAN) for one in some["process"].to_pylist()}
+        {one for _, some in row_chunks(moved, ALL_OF_A_SPAN) for one in some["process"].to_pylist()}
     )
     by_format = {name: format_us(writer, spans) for name, writer in WRITERS.items()}
-    _, calling = timed(lambda: [*found_messages(moved, keys, 0.0)], count)
+    _, calling = timed(lambda: [*messages_of_traces(moved, keys, 0.0)], count)
     return {
         "spans": count,
         "reading_us": {"columns": reading, "rows": by_rows},
@@ -272,11 +272,11 @@ def format_us(writer: Callable[[list[str]], bytes], spans: int) -> float:
         file.flush()
         part = pa.record_batch([[0], [file.name], [0], [WHOLE]], PARTS.names)
         read, taken = timed(
-            lambda: [*packed_parts([part], ReadOptions(), 1)], len(lines) * SPANS_OF_A_LINE
+            lambda: [*read_parts([part], ReadOptions(), 1)], len(lines) * SPANS_OF_A_LINE
         )
     packed = pa.Table.from_batches(read)
     moved = packed.filter(pa.compute.equal(packed["sort"], SPAN_SORT)).to_batches()
-    found = sum(some.num_rows for _, some in chunks_of(moved, ALL_OF_A_SPAN))
+    found = sum(some.num_rows for _, some in row_chunks(moved, ALL_OF_A_SPAN))
     assert found == len(lines) * SPANS_OF_A_LINE
     return taken
 

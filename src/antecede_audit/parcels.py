@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import BinaryType, IntegerType, StructType
 
-from antecede_audit.columns.arrow_rows import Batch, Integers, arrow_schema, together
+from antecede_audit.columns.arrow_rows import Batch, Integers, arrow_schema, concat_batches
 from antecede_audit.spans.schemas import TEXT, table
 
 PARCELS: Final = table(sort=TEXT, bucket=IntegerType(), content=BinaryType())
@@ -30,20 +30,20 @@ CHUNK_ROWS: Final = 1 << 17
 """So many rows are dealt with together where a stage goes through its rows in pieces."""
 
 
-def parcels_of(sort: str, rows: Batch, bucket: Integers) -> Iterator[Batch]:
+def keyed(sort: str, rows: Batch, bucket: Integers) -> Iterator[Batch]:
     """These rows, each packed for its bucket, as a batch of `PARCELS`."""
     order = np.argsort(bucket, kind="stable")
     numbers = bucket[order]
     starts = np.flatnonzero(np.diff(numbers, prepend=-1))
-    yield from packed(sort, rows.take(pa.array(order)), starts.tolist(), numbers[starts])
+    yield from pack(sort, rows.take(pa.array(order)), starts.tolist(), numbers[starts])
 
 
 def parcels_of_one(sort: str, rows: Batch, bucket: int = 0) -> Iterator[Batch]:
     """These rows, packed for one bucket."""
-    return packed(sort, rows, [0], np.array([bucket]))
+    return pack(sort, rows, [0], np.array([bucket]))
 
 
-def packed(sort: str, rows: Batch, starts: list[int], buckets: Integers) -> Iterator[Batch]:
+def pack(sort: str, rows: Batch, starts: list[int], buckets: Integers) -> Iterator[Batch]:
     """These rows, cut at these places, the first of which is 0, each piece for its bucket."""
     count = rows.num_rows
     if not count:
@@ -78,7 +78,7 @@ def rows_of_content(content: Any, schema: Any) -> Batch:  # noqa: ANN401 pyarrow
     return pa.ipc.read_record_batch(whole, schema)
 
 
-def chunks_of(
+def row_chunks(
     batches: Iterable[Batch], schema: StructType, *, apart: bool = True
 ) -> Iterator[tuple[int, Batch]]:
     """The rows in parcels of one sort, many at a time, and their bucket, if those of different
@@ -90,16 +90,16 @@ def chunks_of(
     for batch in batches:
         for bucket, content in zip(batch["bucket"].to_pylist(), batch["content"], strict=True):
             if pending and ((apart and bucket != current) or rows >= CHUNK_ROWS):
-                yield current, together(pending, schema)
+                yield current, concat_batches(pending, schema)
                 pending, rows = [], 0
             current = bucket
             pending.append(rows_of_content(content, target))
             rows += pending[-1].num_rows
     if pending:
-        yield current, together(pending, schema)
+        yield current, concat_batches(pending, schema)
 
 
-def all_of(
+def tables_of_partition(
     batches: Iterable[Batch], schemas: Mapping[str, StructType]
 ) -> tuple[int, dict[str, Batch]]:
     """All rows in these parcels by their sort, and the bucket of the last."""
@@ -111,9 +111,9 @@ def all_of(
         for sort, number, content in zip(*columns, strict=True):
             bucket = number
             found[sort].append(rows_of_content(content, targets[sort]))
-    return bucket, {sort: together(rows, schemas[sort]) for sort, rows in found.items()}
+    return bucket, {sort: concat_batches(rows, schemas[sort]) for sort, rows in found.items()}
 
 
 def unpacked(batches: Iterable[Batch], schema: StructType) -> Iterator[Batch]:
     """The rows in parcels of one sort."""
-    return (rows for _, rows in chunks_of(batches, schema, apart=False))
+    return (rows for _, rows in row_chunks(batches, schema, apart=False))

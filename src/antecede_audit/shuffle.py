@@ -24,12 +24,12 @@ from antecede_audit.columns.arrow_rows import (
     Batch,
     Integers,
     arrow_schema,
-    collector_at_rest,
+    gc_disabled,
 )
-from antecede_audit.parcels import PARCELS, all_of
+from antecede_audit.parcels import PARCELS, tables_of_partition
 from antecede_audit.spark.job_names import named
-from antecede_audit.spark.persisting import kept_parcels
-from antecede_audit.spark.settings import BATCH_BY_BYTES, configured
+from antecede_audit.spark.persisting import persist_packed
+from antecede_audit.spark.settings import BATCH_BY_BYTES, spark_conf
 
 Stage: TypeAlias = Callable[[Iterable[Batch]], Iterator[Batch]]
 """What a task does with its parcels."""
@@ -95,16 +95,16 @@ class Shuffle(ABC):
 
     def collected(self, schemas: Mapping[str, StructType]) -> dict[str, Batch]:
         """The rows in parcels of these sorts: they are known to be few."""
-        return all_of(self.only(*schemas).batches(), schemas)[1]
+        return tables_of_partition(self.only(*schemas).batches(), schemas)[1]
 
 
-def at_rest(batches: Iterable[Batch], stage: Stage) -> Iterator[Batch]:
+def without_gc(batches: Iterable[Batch], stage: Stage) -> Iterator[Batch]:
     """What a stage makes of parcels while Python's collector is at rest."""
-    with collector_at_rest():
+    with gc_disabled():
         yield from stage(batches)
 
 
-def tasks_wanted(spark: SparkSession) -> int:
+def default_partitions(spark: SparkSession) -> int:
     """In how many tasks Spark does what is worth that many."""
     return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
 
@@ -129,7 +129,7 @@ class SparkShuffle(Shuffle):
 
     def rows(self, stage: Stage, schema: StructType) -> DataFrame:
         """What a stage makes of them, as a table of Spark's."""
-        return self._parcels.mapInArrow(named(partial(at_rest, stage=stage)), schema)
+        return self._parcels.mapInArrow(named(partial(without_gc, stage=stage)), schema)
 
     def only(self, *sorts: str) -> "SparkShuffle":
         return SparkShuffle(self._parcels.where(F.col("sort").isin(*sorts)).select(*PARCELS.names))
@@ -146,7 +146,7 @@ class SparkShuffle(Shuffle):
 
     def kept(self, stack: ExitStack) -> "SparkShuffle":
         # On disk, where the system caches them: in Java's memory they would crowd out sorting.
-        return SparkShuffle(kept_parcels(self._parcels, stack))
+        return SparkShuffle(persist_packed(self._parcels, stack))
 
     def dropped(self) -> None:
         self._parcels.unpersist()
@@ -166,10 +166,10 @@ class SparkShuffle(Shuffle):
         return [row.asDict() for row in rows]
 
     def tasks_for(self, rows: int) -> int:
-        return tasks_by_size(tasks_wanted(self._parcels.sparkSession), rows)
+        return tasks_by_size(default_partitions(self._parcels.sparkSession), rows)
 
     def weighed(self, stack: ExitStack) -> None:
-        stack.enter_context(configured(self._parcels.sparkSession, BATCH_BY_BYTES))
+        stack.enter_context(spark_conf(self._parcels.sparkSession, BATCH_BY_BYTES))
 
 
 @final
@@ -193,7 +193,7 @@ class LocalShuffle(Shuffle):
         )
 
     def through(self, stage: Stage) -> "LocalShuffle":
-        return self._of([*at_rest(task, stage)] for task in self._tasks)
+        return self._of([*without_gc(task, stage)] for task in self._tasks)
 
     def moved(self, sorts: Sequence[str], tasks: int, buckets: int | None = None) -> "LocalShuffle":
         schema = arrow_schema(PARCELS)
@@ -215,7 +215,7 @@ class LocalShuffle(Shuffle):
         return [one for task in self._tasks for one in task]
 
     def gathered(self, stage: Stage, schema: StructType) -> ArrowTable:
-        batches = [one for task in self._tasks for one in at_rest(task, stage)]
+        batches = [one for task in self._tasks for one in without_gc(task, stage)]
         return pa.Table.from_batches(batches, arrow_schema(schema))
 
     def grouped(

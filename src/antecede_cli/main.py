@@ -125,7 +125,7 @@ class SubcommandGroup(click.Group):
             sys.exit(finish_output(READER_GONE))
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:  # noqa: ANN401 - as click has it
-        with told_in_one_sentence():
+        with errors_in_one_sentence():
             return super().make_context(*args, **extra)
 
     def resolve_command(
@@ -138,12 +138,12 @@ class SubcommandGroup(click.Group):
             raise click.UsageError(f"{error.message.rstrip('.')}{meant}.", ctx) from None
 
     def invoke(self, ctx: click.Context) -> object:
-        with told_in_one_sentence():
+        with errors_in_one_sentence():
             return super().invoke(ctx)
 
 
 @contextmanager
-def told_in_one_sentence() -> Iterator[None]:
+def errors_in_one_sentence() -> Iterator[None]:
     """Turn what users and their systems do into a sentence and an exit status; bugs stay bugs."""
     try:
         yield

@@ -16,7 +16,7 @@ else:
     ParamType = click.ParamType  # It became generic in click 8.4 only.
 
 
-def defaulted(*names: str, **how: Any) -> Callable[[Command], Command]:  # noqa: ANN401 as click has it
+def option_with_default(*names: str, **how: Any) -> Callable[[Command], Command]:  # noqa: ANN401 as click has it
     """An option, as `click.option` makes it, whose default the help shows."""
     return click.option(*names, show_default=True, **how)
 

@@ -100,9 +100,9 @@ def is_local(path: str | Path) -> bool:
     """Whether a path is one of this machine for certain; wildcards are Spark's."""
     if set(str(path)) & set("*?[{"):
         return False
-    from antecede_audit.spark.storage import is_plain
+    from antecede_audit.spark.storage import is_local_path
 
-    return is_plain(str(path))
+    return is_local_path(str(path))
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from importlib import import_module
 import pytest
 
 from antecede import compiled
-from antecede_lab.chaos.simulated import ordeal_of, undergo
+from antecede_lab.chaos.simulated import fault_plan, run_plan
 from tests.broken.broken_link import Change, broken_link
 from tests.broken.link_stories import STORIES
 
@@ -87,8 +87,8 @@ def test_a_rule_left_out_is_noticed(name: str) -> None:
         stories = import_module("tests.broken.link_stories").STORIES
         noticed = not all(story() for story in stories.values())
         for seed in range(0 if noticed else WORLDS):
-            found = ordeals.undergo("hybrid", ordeals.ordeal_of(seed)).findings()
-            if found and not undergo("hybrid", ordeal_of(seed)).findings():
+            found = ordeals.run_plan("hybrid", ordeals.fault_plan(seed)).findings()
+            if found and not run_plan("hybrid", fault_plan(seed)).findings():
                 noticed = True
                 break
 

@@ -15,7 +15,7 @@ from random import Random
 from antecede.network_model.faults import CutLink, Faults, Partition
 from antecede.network_model.latency import Exponential, Latency, Uniform
 from antecede_audit.judging.accounts import judge_account
-from antecede_audit.judging.departures import judge
+from antecede_audit.judging.departures import judge_departures
 from antecede_lab.simulator.nodes.faults import (
     CRASH,
     EXPEL,
@@ -198,7 +198,7 @@ def findings(result: RunResult) -> dict[str, int]:
     """What is wrong with a run, and how often."""
     assert result.log is not None
     assert result.account is not None
-    found = dict(judge(result.log, result.departures).findings())
+    found = dict(judge_departures(result.log, result.departures).findings())
     if result.leftovers.pending == 0:
         found |= {
             kind: len(which) for kind, which in judge_account(result.log, result.account).items()

@@ -76,7 +76,7 @@ def run_folders(dataset: Path) -> dict[str, Path]:
     return {run_id_of(folder): folder for folder in folders} or {dataset.name: dataset}
 
 
-def find_settled(path: Path) -> dict[str, list[Path]]:
+def find_finished_runs(path: Path) -> dict[str, list[Path]]:
     """As `find_runs`; but a run of which there are only unfinished files has an empty list."""
     if not path.is_dir():
         return find_runs(path)

@@ -47,7 +47,7 @@ ARROW_TYPES: Final[dict[type[DataType], Any]] = {
 
 
 @contextmanager
-def collector_at_rest() -> Iterator[None]:
+def gc_disabled() -> Iterator[None]:
     """Meanwhile Python does not look for cycles of objects, which rows never are part of.
 
     It would look at millions of them again and again: that is more than half of the time.
@@ -77,7 +77,7 @@ def arrow_schema(schema: StructType) -> Any:  # noqa: ANN401 pyarrow has no type
     return pa.schema([(field.name, arrow_type(field.dataType)) for field in schema.fields])
 
 
-def shaped(schema: StructType, known: Mapping[str, Any], others: Batch | None = None) -> Batch:
+def conform(schema: StructType, known: Mapping[str, Any], others: Batch | None = None) -> Batch:
     """A batch of this schema: of columns that are known, in Arrow's form or numpy's; or else those
     of other rows; or else of nulls."""
     count = len(next(iter(known.values()))) if others is None else others.num_rows
@@ -133,7 +133,7 @@ def are_valid(column: Column) -> Flags:
     return valid
 
 
-def together(batches: Sequence[Batch], schema: StructType) -> Batch:
+def concat_batches(batches: Sequence[Batch], schema: StructType) -> Batch:
     """All rows of some batches in one."""
     if len(batches) == 1:
         return batches[0]

@@ -31,10 +31,10 @@ MASK: Final = (1 << 64) - 1
 
 def xxhash64(texts: Sequence[str]) -> Integers:
     """The hash of every text in UTF-8."""
-    return hashes_of(pa.array(texts, pa.string()))
+    return hash_texts(pa.array(texts, pa.string()))
 
 
-def hashes_of(texts: Column) -> Integers:
+def hash_texts(texts: Column) -> Integers:
     """The hash of every text in an array of Arrow's; what is null has that of nothing."""
     count = len(texts)
     _, ends, content = texts.buffers()

@@ -11,9 +11,9 @@ from antecede.eventlog.rules import Fields
 from antecede.eventlog.schema import ALL_COLUMNS, COLUMNS, Event
 from antecede_audit.eventlog.restore import (
     CheckedLogBuilder,
+    log_from_rows,
     log_of,
     restore_into,
-    restored,
     rows_restored,
 )
 from antecede_audit.eventlog.table_rules import check_table
@@ -67,7 +67,7 @@ def read_parquet(paths: Sequence[Path], source: Path) -> EventLog:
     check_table(table, f"{source}, row")
     if not comes_in_order(table):
         table = table.sort_by([("process", "ascending"), ("position", "ascending")])
-    return restored(numbered_rows(table), f"{source}, row")
+    return log_from_rows(numbered_rows(table), f"{source}, row")
 
 
 def comes_in_order(table: ArrowTable) -> bool:

@@ -64,7 +64,7 @@ class CheckedLogBuilder:
             )
 
 
-def restored(rows: Iterable[tuple[int, Fields]], where: str) -> EventLog:
+def log_from_rows(rows: Iterable[tuple[int, Fields]], where: str) -> EventLog:
     """A log of these numbered rows; `LocalError` says `where` and which number is wrong."""
     builder = CheckedLogBuilder()
     restore_into(builder, rows, where)

@@ -20,7 +20,7 @@ from antecede.core.errors import LocalError
 from antecede.eventlog.atomic_files import os_errors_as_local
 from antecede.eventlog.layout import partition_folder
 from antecede.eventlog.parquet import reading
-from antecede_audit.columns.arrow_rows import Batch, arrow_schema, batch_of_rows, rows_of, shaped
+from antecede_audit.columns.arrow_rows import Batch, arrow_schema, batch_of_rows, conform, rows_of
 from antecede_audit.jobs.trace_files import TASKS_WANTED, TraceFiles, file_fingerprint, sizes_of
 from antecede_audit.judging.verdict_summary import SUMMARY
 from antecede_audit.spans import schemas as layouts
@@ -143,7 +143,7 @@ def run_after(earlier: PreviousIngest | None, wanted: str | None, default: str) 
     return earlier.summary.run_id
 
 
-def earlier_here(folder: Path) -> PreviousIngest | None:
+def read_previous(folder: Path) -> PreviousIngest | None:
     """What is in a folder of this machine; None if there is no ingest in it."""
     try:
         text = (folder / SUMMARY).read_text(encoding="utf-8")
@@ -182,7 +182,7 @@ def earlier_anywhere(spark: SparkSession, places: Storage, folder: str) -> Previ
     """What is in a folder wherever Spark can read; None if there is no ingest in it."""
     here = places.local(folder)
     if here is not None:
-        return earlier_here(here)
+        return read_previous(here)
     found = places.contents(f"{folder}/{SUMMARY}")
     if not found:
         return None
@@ -249,4 +249,4 @@ def as_records(batches: Iterable[Batch], sort: str) -> Iterator[Batch]:
     names = [SPAN_COLUMNS.get(one, one) if sort == "span" else one for one in fields.names]
     for batch in batches:
         record = pa.record_batch(batch.select(names).columns, schema=arrow_schema(fields))
-        yield shaped(layouts.RECORDS, {sort: record.to_struct_array()}, batch)
+        yield conform(layouts.RECORDS, {sort: record.to_struct_array()}, batch)

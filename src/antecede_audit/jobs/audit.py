@@ -28,7 +28,7 @@ from antecede_audit.judging.finding_tables import (
     Identities,
     arrow_table,
     columns_of,
-    early_messages,
+    latest_cause_of_each,
 )
 from antecede_audit.judging.finding_tables import chosen as rows_chosen
 from antecede_audit.judging.raw_findings import (
@@ -41,8 +41,8 @@ from antecede_audit.judging.raw_findings import (
 )
 from antecede_audit.judging.summary import ViolationFigures, summary_of
 from antecede_audit.judging.verdict_summary import REPLACED, AuditResult, Found, JudgingMethod
-from antecede_audit.judging.without_clock import judged
-from antecede_audit.spark.audit_job import names_of, told_of
+from antecede_audit.judging.without_clock import judge_whole_runs
+from antecede_audit.spark.audit_job import build_result, names_of
 from antecede_audit.spark.audit_judge import Tell
 from antecede_audit.spark.event_logs import (
     WITNESSED,
@@ -53,7 +53,7 @@ from antecede_audit.spark.event_logs import (
     spans_folder,
 )
 from antecede_audit.spark.job_names import silent
-from antecede_audit.spark.storage import is_plain
+from antecede_audit.spark.storage import is_local_path
 from antecede_audit.spark.survey import check_separate
 from antecede_audit.spark.witnesses import violation_of, witnessed
 
@@ -61,7 +61,7 @@ SMALL_EVENTS: Final = 1_000_000
 """Logs with at most so many events are judged in one process: a few hundred megabytes."""
 
 
-def audit_small(
+def audit_here(
     paths: Sequence[str],
     out: str,
     *,
@@ -74,7 +74,7 @@ def audit_small(
 
     The tables in the folder `out` are replaced, as by `antecede_audit.spark.audit_job.audit`.
     """
-    if not all(is_plain(path) for path in (*paths, out)):
+    if not all(is_local_path(path) for path in (*paths, out)):
         return None
     check_replaceable(Path(out).absolute(), REPLACED)
     sources = [find_source(path) for path in paths]
@@ -87,11 +87,13 @@ def audit_small(
     names = names_of(log.runs, sources)
     orders = ORDERS if any(run.traced for run in log.runs) else (PROCESS,)
     chosen = order or orders[-1]
-    findings = columns_of(judged(log.rows, 0, orders))
+    findings = columns_of(judge_whole_runs(log.rows, 0, orders))
     by_name = dict(zip(names, log.runs, strict=True))
     cut = cut_off(sources, by_name)
     clocks = {names.index(run): of for run, of in moved_clocks(sources, by_name).items()}
-    early = {each: early_messages(of_kind(findings, VIOLATION, each), clocks) for each in orders}
+    early = {
+        each: latest_cause_of_each(of_kind(findings, VIOLATION, each), clocks) for each in orders
+    }
     shown: Order = chosen if chosen in orders else PROCESS
     findings, unknown = known_only(findings, cut, names)
     figures = {each: ViolationFigures.of(of_order, names) for each, of_order in early.items()}
@@ -109,7 +111,7 @@ def audit_small(
     if explain:
         tell("looking for the reasons")
     worst = explained(log, worst_first, names, explain, chosen, identities)
-    return told_of(summary, worst, names, log.runs, sources)
+    return build_result(summary, worst, names, log.runs, sources)
 
 
 def of_kind(findings: Columns, what: int, order: Order = PROCESS) -> Columns:

@@ -13,12 +13,12 @@ from antecede.eventlog.atomic_files import (
     os_errors_as_local,
     replace_folder_atomically,
 )
-from antecede_audit.columns.arrow_rows import Batch, collector_at_rest
+from antecede_audit.columns.arrow_rows import Batch, gc_disabled
 from antecede_audit.jobs.append import (
     PreviousIngest,
-    earlier_here,
     known_files,
     nothing_new,
+    read_previous,
     records_here,
     run_after,
     without_known,
@@ -28,11 +28,11 @@ from antecede_audit.jobs.trace_files import FilePart, TraceFiles, find_files, pa
 from antecede_audit.shuffle import LocalShuffle
 from antecede_audit.spans.formats.catalogue import AUTO
 from antecede_audit.spans.names import run_named
-from antecede_audit.spans.partitioning import packing
+from antecede_audit.spans.partitioning import partition_records
 from antecede_audit.spans.reading import ReadOptions, read_together, record_batches
-from antecede_audit.spans.steps import IngestRequest, carried_out
+from antecede_audit.spans.steps import IngestRequest, run_ingest
 from antecede_audit.spans.summary import IngestSummary
-from antecede_audit.spark.storage import is_plain
+from antecede_audit.spark.storage import is_local_path
 
 SMALL_RECORDS: Final = 500_000
 """Traces with at most so many spans or lines are ingested in one process: about a gigabyte."""
@@ -45,8 +45,8 @@ class DoesNotFitError(Exception):
     """There are more records than are ingested here."""
 
 
-@collector_at_rest()
-def ingest_small(
+@gc_disabled()
+def ingest_here(
     paths: Sequence[str],
     out: str,
     *,
@@ -64,14 +64,14 @@ def ingest_small(
     The tables in the folder `out` are replaced or added to, as by
     `antecede_audit.spark.ingest.ingest`.
     """
-    if not all(is_plain(path) for path in (*paths, out)):
+    if not all(is_local_path(path) for path in (*paths, out)):
         return None
     found = find_files(paths)
     if sum(size for _, size in found.files) > SMALL_BYTES:
         return None
     folder = Path(out).absolute()
     check_apart(str(folder), [path for path, _ in found.files])
-    earlier = earlier_here(folder) if append else None
+    earlier = read_previous(folder) if append else None
     check_replaceable(folder, REPLACED, known=earlier is not None)
     with os_errors_as_local(folder, "write"):
         folder.mkdir(parents=True, exist_ok=True)
@@ -83,12 +83,12 @@ def ingest_small(
     manner = ReadOptions(format_name=format_name, unit=unit, keep=frozenset(keep), known=known)
     try:
         batches = at_most(records_max, records_found(found, manner, earlier, tell))
-        records = LocalShuffle([[*packing(batches, 1)]])
+        records = LocalShuffle([[*partition_records(batches, 1)]])
     except DoesNotFitError:
         return None
     asked = IngestRequest(found=found, earlier=earlier, run=run, repair=repair, tell=tell)
     with ExitStack() as stack:
-        return carried_out(asked, records, 1, outputs_at(folder, run, earlier), stack)[0]
+        return run_ingest(asked, records, 1, outputs_at(folder, run, earlier), stack)[0]
 
 
 def records_found(

@@ -20,18 +20,18 @@ from antecede_audit.measure.instants import instants_of, open_at_once
 from antecede_audit.measure.non_causal import lateness_of_run
 from antecede_audit.spark.event_logs import find_source
 from antecede_audit.spark.measure import distinct_names
-from antecede_audit.spark.storage import is_plain
+from antecede_audit.spark.storage import is_local_path
 from antecede_audit.spark.survey import check_separate
 
 SMALL_EVENTS: Final = 200_000
 """Logs with at most so many events are measured in this process: seconds, and some 100 MB."""
 
 
-def measure_small(
+def measure_here(
     paths: Sequence[str], *, non_causal: bool = True, events_max: int = SMALL_EVENTS
 ) -> list[Figures] | None:
     """What `measure_logs` says of these logs if they are files here, of few events; else None."""
-    if not all(is_plain(path) for path in paths):
+    if not all(is_local_path(path) for path in paths):
         return None
     sources = [find_source(path) for path in paths]
     files = files_of(sources, events_max)

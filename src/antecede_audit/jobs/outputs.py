@@ -17,7 +17,13 @@ from antecede.eventlog.layout import partition_folder
 from antecede.eventlog.processes import FOLDER as BESIDE_EVENTS
 from antecede.eventlog.processes import processes_schema
 from antecede_audit.columns.arrow_rows import ArrowTable, arrow_schema
-from antecede_audit.jobs.worker_files import ROWS, SUMS, part_name, without_leftovers, written
+from antecede_audit.jobs.worker_files import (
+    ROWS,
+    SUMS,
+    part_name,
+    without_leftovers,
+    write_parquet_part,
+)
 from antecede_audit.judging.verdict_summary import SUMMARY
 from antecede_audit.shuffle import Shuffle, SparkShuffle, Stage
 from antecede_audit.spark.storage import Storage
@@ -100,7 +106,7 @@ class OutputTables:
             return {name: int(seen.get[name]) for name in counted}
         here.mkdir(parents=True)
         writing = partial(
-            written, stage=stage, folder=str(here), names=schema.names, counted=counted
+            write_parquet_part, stage=stage, folder=str(here), names=schema.names, counted=counted
         )
         with blaming_spark(table):
             sums = parcels.gathered(writing, SUMS).to_pylist()

@@ -18,7 +18,7 @@ from antecede.eventlog.atomic_files import (
     replace_folder_atomically,
 )
 from antecede.eventlog.jsonl import parsed
-from antecede.eventlog.layout import find_settled, run_folders
+from antecede.eventlog.layout import find_finished_runs, run_folders
 from antecede.eventlog.processes import read_processes
 from antecede.eventlog.rules import JUDGED
 from antecede.eventlog.schema import TRACE_COLUMNS, Event
@@ -111,7 +111,7 @@ def read_logs(path: str) -> dict[str, tuple[Log, set[int]]]:
     torn = torn_file(place) if place.is_file() else None
     folders = run_folders(place) if place.is_dir() else {}
     found: dict[str, tuple[Log, set[int]]] = {}
-    for run, files in find_settled(place).items():
+    for run, files in find_finished_runs(place).items():
         unfinished = find_leftovers(folders[run]) if run in folders else []
         if torn is not None:
             files, unfinished = [], [torn]

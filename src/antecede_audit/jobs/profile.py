@@ -27,7 +27,7 @@ from antecede_audit.measure.instants import instants_of, open_at_once
 from antecede_audit.measure.structure import COLUMNS, as_often, structured, value_counts, values_of
 from antecede_audit.spark.profile import NOMINAL, RECORDED, RunProfile, no_messages, points_of
 from antecede_audit.spark.profile_stages import SLICES
-from antecede_audit.spark.storage import is_plain
+from antecede_audit.spark.storage import is_local_path
 
 Fields: TypeAlias = dict[str, Any]
 Files: TypeAlias = dict[str, list[Path]]
@@ -70,11 +70,11 @@ SCHEMAS: Final = {
 """The tables that a profile leaves, one file of each for every run."""
 
 
-def profile_small(
+def profile_here(
     source: str, out: str, *, run_id: str | None = None, rows_max: int = SMALL_ROWS
 ) -> list[RunProfile] | None:
     """What `profile` says of a folder of this machine with few messages; None of any other."""
-    if not is_plain(source) or not is_plain(out):
+    if not is_local_path(source) or not is_local_path(out):
         return None
     place = Path(source)
     workload = files_of(place / "workload")

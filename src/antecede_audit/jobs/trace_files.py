@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from antecede.core.errors import LocalError
 from antecede.eventlog.atomic_files import os_errors_as_local
 from antecede_audit.spans.formats.containers import HEAD_BYTES
-from antecede_audit.spark.storage import Storage, path_here
+from antecede_audit.spark.storage import Storage, local_path
 
 PART_BYTES: Final = 64 << 20
 """Files that are larger are cut into parts of this size."""
@@ -90,7 +90,7 @@ def find_files(paths: Sequence[str], places: Storage | None = None) -> TraceFile
     elsewhere: dict[str, int] = {}
     passed_over: dict[str, None] = {}
     for path in paths:
-        here = path_here(path) if places is None else places.local(path)
+        here = local_path(path) if places is None else places.local(path)
         if here is None:
             assert places is not None, "only Spark knows other places"
             found, target = remote_files(path, places), elsewhere
@@ -205,7 +205,7 @@ def cuts_of(size: int) -> list[tuple[int, int]]:
 def tasks_of(files: Sequence[tuple[str, int]]) -> list[tuple[int, FilePart]]:
     """The parts of all these files, each with its task: all tasks have about as much to read."""
     sizes = dict(files)
-    weights = [(part, weight_of(part, sizes[part.path])) for part in parts_of(files)]
+    weights = [(part, uncompressed_size(part, sizes[part.path])) for part in parts_of(files)]
     wanted = sum(weight for _, weight in weights) // TASKS_WANTED
     limit = min(max(wanted, TASK_BYTES_MIN), TASK_BYTES_MAX)
     tasks: list[tuple[int, FilePart]] = []
@@ -218,7 +218,7 @@ def tasks_of(files: Sequence[tuple[str, int]]) -> list[tuple[int, FilePart]]:
     return tasks
 
 
-def weight_of(part: FilePart, size: int) -> int:
+def uncompressed_size(part: FilePart, size: int) -> int:
     """How much there is to read in a part of a file of this size; what is packed is not cut."""
     if is_packed(part.path):
         return 0 if part.start else weight_of_file(part.path, size)

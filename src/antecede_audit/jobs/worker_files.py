@@ -41,7 +41,7 @@ def encodings(schema: Any) -> dict[str, Any]:  # noqa: ANN401 pyarrow has no typ
     }
 
 
-def written(
+def write_parquet_part(
     batches: Iterable[Batch],
     stage: Stage,
     folder: str,

@@ -143,7 +143,7 @@ def unpacked_columns(contents: Iterable[Any], count: int) -> Integers:
     return table
 
 
-def moves_of(process: Integers, offsets: Mapping[int, int]) -> Integers:
+def offset_of_each(process: Integers, offsets: Mapping[int, int]) -> Integers:
     """What is added to the clock of each of these processes: 0 unless it is said."""
     known = np.array(sorted(offsets.items()), np.int64).reshape(-1, 2)
     if not len(known):
@@ -219,7 +219,7 @@ class CopiesOfRows:
     """The number of each copy's message; those of one message follow each other."""
 
 
-def gather(rows: Rows) -> CopiesOfRows:
+def gather_copies(rows: Rows) -> CopiesOfRows:
     """The copies of these rows: one for each message and process, with the first of its events."""
     copy_key, message = copy_keys(rows)
     key = 2 * copy_key + rows.delivered
@@ -284,9 +284,9 @@ def copy_keys(rows: Rows) -> tuple[Integers, Integers]:
 
     Messages are numbered from 0, and keys grow with them.
     """
-    senders, _ = numbered(process_keys(rows.run, rows.sender))
-    processes, count = numbered(process_keys(rows.run, rows.process))
-    messages, _ = numbered(paired(senders, rows.sequence))
+    senders, _ = dense_ranks(process_keys(rows.run, rows.sender))
+    processes, count = dense_ranks(process_keys(rows.run, rows.process))
+    messages, _ = dense_ranks(pair_keys(senders, rows.sequence))
     return messages * max(1, count) + processes, messages
 
 
@@ -298,7 +298,7 @@ def process_keys(run: Integers, process: Integers) -> Integers:
     return (run - low) * (int(process.max(initial=0)) + 2) + process
 
 
-def numbered(keys: Integers) -> tuple[Integers, int]:
+def dense_ranks(keys: Integers) -> tuple[Integers, int]:
     """Equal keys as equal numbers, from 0 in the order of the keys, and how many there are."""
     if not len(keys):
         return keys, 0
@@ -328,7 +328,7 @@ def stable_order(keys: Integers) -> Integers:
     return order
 
 
-def stretches_of(numbers: Integers) -> list[tuple[int, int]]:
+def equal_runs(numbers: Integers) -> list[tuple[int, int]]:
     """Where each stretch of equal numbers begins and ends."""
     if not len(numbers):
         return []
@@ -336,10 +336,10 @@ def stretches_of(numbers: Integers) -> list[tuple[int, int]]:
     return list(zip(starts, [*starts[1:], len(numbers)], strict=True))
 
 
-def paired(first: Integers, second: Integers) -> Integers:
+def pair_keys(first: Integers, second: Integers) -> Integers:
     """A key for each pair, with few gaps: `first` are small numbers, `second` cluster by them."""
     if len(second) and float(second.max()) - float(second.min()) > CLUSTER_MAX:
-        second, _ = numbered(second)
+        second, _ = dense_ranks(second)
     groups = int(first.max()) + 1 if len(first) else 0
     low, high = extremes(first, second, groups)
     width = np.maximum(high - low + 1, 0)

@@ -98,7 +98,7 @@ class DepartureVerdict:
         return not self.findings()
 
 
-def judge(events: Iterable[Event], departures: Departures) -> DepartureVerdict:
+def judge_departures(events: Iterable[Event], departures: Departures) -> DepartureVerdict:
     """Judge a run by its log, and by what was said of those who are gone."""
     history = History(events)
     verdict = check_log(history, witnesses=False)

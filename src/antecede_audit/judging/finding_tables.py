@@ -18,7 +18,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from antecede_audit.judging.copies import Flags, Integers, moves_of, numbered, stable_order
+from antecede_audit.judging.copies import Flags, Integers, dense_ranks, offset_of_each, stable_order
 from antecede_audit.judging.findings import IDENTITY_COLUMNS, VIOLATION_COLUMNS
 from antecede_audit.judging.raw_findings import DUPLICATE, INVENTION, LOSS
 from antecede_audit.judging.verdict_summary import CLEAR, GRADES, KINDS, POSSIBLE, RECORDED
@@ -117,7 +117,7 @@ def chosen(columns: Columns, which: Flags | Integers | slice) -> Columns:
     return {name: values[which] for name, values in columns.items()}
 
 
-def early_messages(rows: Columns, moved: Moved) -> Columns:
+def latest_cause_of_each(rows: Columns, moved: Moved) -> Columns:
     """For each early message the latest of the late ones.
 
     In:  what `violations_in` returns.
@@ -155,8 +155,8 @@ def joint_key(columns: Sequence[Integers]) -> Integers:
     on; equal where all are."""
     key = np.zeros(len(columns[0]), np.int64)
     for column in columns:
-        numbers, count = numbered(column)
-        key = numbered(key)[0] * count + numbers
+        numbers, count = dense_ranks(column)
+        key = dense_ranks(key)[0] * count + numbers
     return key
 
 
@@ -166,7 +166,7 @@ def grades_of(early: Columns, moved: Moved) -> Integers:
     grades: Integers = np.full(len(early["run"]), places[RECORDED], np.int64)
     for run, clocks in moved.items():
         ours = np.flatnonzero(early["run"] == run)
-        moves = [np.abs(moves_of(early[role][ours], clocks)) for role in INVOLVED]
+        moves = [np.abs(offset_of_each(early[role][ours], clocks)) for role in INVOLVED]
         total_ns = np.sum(moves, axis=0)
         is_clear = early["held_back_ns"][ours] > total_ns
         grades[ours[total_ns > 0]] = places[POSSIBLE]

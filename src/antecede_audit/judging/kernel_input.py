@@ -15,8 +15,8 @@ from antecede_audit.judging.copies import (
     Copies,
     Flags,
     Integers,
-    numbered,
-    paired,
+    dense_ranks,
+    pair_keys,
     process_keys,
     stable_order,
 )
@@ -108,7 +108,7 @@ def number_places(copies: Copies) -> ProcessIndex:
     """The places of the senders and receivers of these copies."""
     runs = np.concatenate([copies.run, copies.run])
     processes = np.concatenate([copies.sender, copies.process])
-    numbers, count = numbered(process_keys(runs, processes))
+    numbers, count = dense_ranks(process_keys(runs, processes))
     sender, receiver = numbers[: len(copies)], numbers[len(copies) :]
     run, process = np.zeros(count, np.int64), np.zeros(count, np.int64)
     run[sender], process[sender] = copies.run, copies.sender
@@ -165,7 +165,7 @@ def traces_of(submitted: Integers, delivered: Integers) -> Integers:
 
 def by_position(events: KernelEvents) -> KernelEvents:
     """By place and position."""
-    keys = paired(events.place, events.position)
+    keys = pair_keys(events.place, events.position)
     span = int(keys.max(initial=NONE)) + 1
     if span <= SPARSE * len(keys):
         at = np.full(span, NONE)
@@ -204,8 +204,8 @@ def strands_of(events: KernelEvents, order: Order) -> tuple[Integers, int]:
     """Numbers for events such that equal ones are ordered, and how many there are."""
     if order == PROCESS:
         return events.place, int(events.place.max(initial=NONE)) + 1
-    traces, _ = numbered(events.trace)
-    return numbered(traces * (int(events.place.max(initial=0)) + 1) + events.place)
+    traces, _ = dense_ranks(events.trace)
+    return dense_ranks(traces * (int(events.place.max(initial=0)) + 1) + events.place)
 
 
 def find_overtakings(
@@ -222,7 +222,7 @@ def find_overtakings(
         return Overtakings(early=NOTHING, late=NOTHING, stalled=NOTHING)
     bit = number_bits(events, is_watched)
     parts = [
-        run_pass(copies, events, is_watched, bit, low, high, places, order)
+        run_kernel(copies, events, is_watched, bit, low, high, places, order)
         for low, high in batches_of_bits(events, bit, bits_max)
     ]
     return Overtakings(
@@ -257,7 +257,7 @@ def batches_of_bits(events: KernelEvents, bit: Integers, bits_max: int) -> list[
     return [(low, min(low + bits_max, bits)) for low in range(0, bits, bits_max)]
 
 
-def run_pass(
+def run_kernel(
     copies: Copies,
     events: KernelEvents,
     is_watched: Flags,
@@ -280,7 +280,7 @@ def run_pass(
     table, row, copy = watched_table(events, copies, is_watched, bit - low)
     message, count, own_bit = events.message, len(bit), bit
     if 2 * int(submitted.sum()) < count:
-        message, count = numbered(events.message)
+        message, count = dense_ranks(events.message)
         own_bit = np.full(count, NONE)
         own_bit[message] = bit[events.message]
     own_bit = np.where((own_bit >= low) & (own_bit < high), own_bit - low, NONE)

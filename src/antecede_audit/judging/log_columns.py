@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from antecede.eventlog.rules import JUDGED
 from antecede.eventlog.schema import ALL_COLUMNS
-from antecede_audit.columns.hashing import hashes_of
+from antecede_audit.columns.hashing import hash_texts
 from antecede_audit.eventlog.event_lines import REASON
 from antecede_audit.eventlog.table_rules import complaints
 from antecede_audit.judging.copies import (
@@ -21,8 +21,8 @@ from antecede_audit.judging.copies import (
     Flags,
     Integers,
     Rows,
+    dense_ranks,
     extremes,
-    numbered,
     process_keys,
     scattered,
 )
@@ -87,7 +87,7 @@ class EventColumns:
         }
         is_message = valid(table["sender"]) & valid(table["sequence"])
         own = self.columns["process"] == self.columns["sender"]
-        kind, kinds = coded(table["kind"])
+        kind, kinds = dictionary_codes(table["kind"])
         self._kind: Integers = kind
         self._kinds = kinds
         self.is_submission: Flags = is_message & own & self._is_kind("submitted")
@@ -118,7 +118,7 @@ class EventColumns:
         any.
         """
         process = self.columns["process"]
-        place, processes = numbered(process_keys(self.run, process))
+        place, processes = dense_ranks(process_keys(self.run, process))
         counted = self.counted
         flags = {
             "events": np.ones(len(process), np.bool_),
@@ -174,13 +174,13 @@ class EventColumns:
 
 def run_numbers(table: ArrowTable) -> tuple[list[RunKey], Integers]:
     """The runs of a table by source and id, and the number of each row's run among them."""
-    codes, names = coded(table["run_id"])
+    codes, names = dictionary_codes(table["run_id"])
     source = integers_of(table["source"], NEVER)
     if len(names) == 1 and not codes.any() and source.min() == source.max():
         return [(int(source[0]), names[0])], codes
     width = len(names) + 1
     place = source * width + codes + 1
-    numbers, count = numbered(place)
+    numbers, count = dense_ranks(place)
     ids = ["", *names]
     keys = [(one // width, ids[one % width]) for one in scattered(count, numbers, place).tolist()]
     order = sorted(range(len(keys)), key=keys.__getitem__)
@@ -189,7 +189,7 @@ def run_numbers(table: ArrowTable) -> tuple[list[RunKey], Integers]:
     return [keys[number] for number in order], rank[numbers]
 
 
-def coded(column: Any) -> tuple[Integers, list[str]]:  # noqa: ANN401 pyarrow has no types
+def dictionary_codes(column: Any) -> tuple[Integers, list[str]]:  # noqa: ANN401 pyarrow has no types
     """A number for each row's text, `NEVER` for none; and the texts."""
     texts = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(texts, pa.ChunkedArray):  # No chunk is left.
@@ -204,10 +204,10 @@ def trace_numbers(column: Any) -> Integers:  # noqa: ANN401 pyarrow has no types
 
     Should two hashes of 64 bits ever be equal at one process, they count as one trace.
     """
-    codes, names = coded(column)
+    codes, names = dictionary_codes(column)
     if not names:
         return np.zeros(len(codes), np.int64)
-    numbers = hashes_of(pa.array(names, pa.string()))
+    numbers = hash_texts(pa.array(names, pa.string()))
     numbers[[number for number, name in enumerate(names) if not name]] = 0
     return np.append(numbers, 0)[codes]
 
@@ -217,7 +217,7 @@ def integers_of(column: Any, missing: int) -> Integers:  # noqa: ANN401 pyarrow 
     if not pa.types.is_integer(column.type):
         column = column.cast(pa.int64())
     filled = pc.fill_null(column, missing) if column.null_count else column
-    values: Integers = filled.to_numpy(**whole(filled)).astype(np.int64, copy=False)
+    values: Integers = filled.to_numpy(**copy_allowed(filled)).astype(np.int64, copy=False)
     return values
 
 
@@ -226,10 +226,10 @@ def valid(column: Any) -> Flags:  # noqa: ANN401 pyarrow has no types
     if not column.null_count:
         return np.ones(len(column), np.bool_)
     flags = pc.is_valid(column)
-    found: Flags = flags.to_numpy(**whole(flags)).astype(np.bool_)
+    found: Flags = flags.to_numpy(**copy_allowed(flags)).astype(np.bool_)
     return found
 
 
-def whole(column: Any) -> dict[str, bool]:  # noqa: ANN401 pyarrow has no types
+def copy_allowed(column: Any) -> dict[str, bool]:  # noqa: ANN401 pyarrow has no types
     """Arrays, unlike chunked ones, must be told that they may be copied."""
     return {} if isinstance(column, pa.ChunkedArray) else {"zero_copy_only": False}

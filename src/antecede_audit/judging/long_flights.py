@@ -18,8 +18,8 @@ from antecede_audit.judging.copies import (
     Copies,
     Flags,
     Integers,
-    numbered,
-    paired,
+    dense_ranks,
+    pair_keys,
 )
 from antecede_audit.judging.definition import PROCESS, Order
 from antecede_audit.judging.kernel import NONE, CausalPass
@@ -31,7 +31,7 @@ from antecede_audit.judging.kernel_input import (
     in_order_of_time,
     packed,
 )
-from antecede_audit.judging.raw_findings import ArrowTable, in_parcels
+from antecede_audit.judging.raw_findings import ArrowTable, packed_findings
 from antecede_audit.judging.slices import violations_table
 from antecede_audit.spark.long_flights import OTHERS, WATCHED
 
@@ -47,7 +47,7 @@ def judge_long_flights(
     In: `long_stages.PARCELS`, sorted by group and then by time.
     """
     for found in judged_groups(batches, orders):
-        yield from in_parcels(found, buckets)
+        yield from packed_findings(found, buckets)
 
 
 def judged_groups(batches: Iterator[ArrowBatch], orders: Sequence[Order]) -> Iterator[ArrowTable]:
@@ -192,7 +192,7 @@ class LongFlightPass:
         kept = self._judge.keep_telling_strands()
         names = list(self._strands)
         self._strands = {names[old]: new for new, old in enumerate(kept)}
-        traces, _ = numbered(events.trace)
+        traces, _ = dense_ranks(events.trace)
         _, first, inverse = np.unique(
             traces * len(self._places) + events.place, return_index=True, return_inverse=True
         )
@@ -296,7 +296,7 @@ class LongFlightPass:
 
 def number_messages(copies: Copies) -> tuple[Integers, Integers]:
     """A number for each copy's message, and the last copy of each."""
-    message, count = numbered(paired(numbered(copies.sender)[0], copies.sequence))
+    message, count = dense_ranks(pair_keys(dense_ranks(copies.sender)[0], copies.sequence))
     last = np.zeros(count, np.int64)
     last[message] = np.arange(len(copies))
     return message, last

@@ -9,7 +9,7 @@ has to watch, the narrower are the sets that it carries along.
 
 import numpy as np
 
-from antecede_audit.judging.copies import LATEST, Flags, Integers, numbered, stable_order
+from antecede_audit.judging.copies import LATEST, Flags, Integers, dense_ranks, stable_order
 from antecede_audit.judging.kernel import NONE
 from antecede_audit.judging.kernel_input import KernelEvents, MessageIndex
 
@@ -28,7 +28,7 @@ def could_be_late(events: KernelEvents, messages: MessageIndex, copies: int) -> 
     place, message = events.place[is_delivery], events.message[is_delivery]
     start = begun[message]
     flagged = is_passed(place, known[message], start)
-    channel, _ = numbered(
+    channel, _ = dense_ranks(
         place * (int(messages.place.max(initial=0)) + 1) + messages.place[message]
     )
     order = stable_order(channel)

@@ -33,8 +33,8 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, St
 from antecede_audit.judging.copies import (
     ArrowBatch,
     Integers,
+    equal_runs,
     packed_columns,
-    stretches_of,
     unpacked_columns,
 )
 from antecede_audit.judging.definition import ORDERS
@@ -116,23 +116,23 @@ def findings_table(what: int, **columns: Any) -> ArrowTable:  # noqa: ANN401 - a
     return pa.table(arrays, schema=ARROW)
 
 
-def in_parcels(found: ArrowTable, buckets: int) -> Iterator[ArrowBatch]:
+def packed_findings(found: ArrowTable, buckets: int) -> Iterator[ArrowBatch]:
     """Findings as `PACKED`."""
     is_violation = pc.equal(found["what"], VIOLATION)
     others = found.filter(pc.invert(is_violation))
     yield from others.append_column("content", pa.nulls(len(others), pa.binary())).to_batches()
     # A part at a time: there may be as many violations as messages.
     for batch in found.to_batches(max_chunksize=PARCEL_ROWS):
-        yield from parcels_of(batch.filter(pc.equal(batch["what"], VIOLATION)), buckets)
+        yield from pack_violations(batch.filter(pc.equal(batch["what"], VIOLATION)), buckets)
 
 
-def parcels_of(rows: ArrowBatch, buckets: int) -> Iterator[ArrowBatch]:
+def pack_violations(rows: ArrowBatch, buckets: int) -> Iterator[ArrowBatch]:
     """Violations, packed."""
     columns = {name: rows[name].to_numpy().astype(np.int64) for name in ("order", *EARLY_AND_LATE)}
     spread = columns["run"] * 31 + columns["process"] * 7 + columns["sender"]
     group = spread % buckets * len(ORDERS) + columns["order"]
     order = np.argsort(group, kind="stable")
-    for start, end in stretches_of(group[order]):
+    for start, end in equal_runs(group[order]):
         which = order[start:end]
         bucket, code = divmod(int(group[which[0]]), len(ORDERS))
         row = findings_table(VIOLATION, order=code, process=bucket, number=len(which))

@@ -21,7 +21,7 @@ SETTLED_MESSAGES: Final = 4096
 """So many messages are followed through a contradictory log at a time."""
 
 
-def settled(
+def judge_cycle(
     events: KernelEvents, places: int, order: Order, may_be_late: Flags, counted: Flags
 ) -> tuple[Overtakings, int]:
     """What came too early, and how many of the counted messages happen before themselves.

@@ -22,9 +22,9 @@ from antecede_audit.judging.copies import (
     Flags,
     Integers,
     Rows,
+    equal_runs,
     extremes,
-    gather,
-    stretches_of,
+    gather_copies,
 )
 from antecede_audit.judging.definition import Order
 from antecede_audit.judging.kernel_input import (
@@ -58,7 +58,7 @@ from antecede_audit.judging.raw_findings import (
     ArrowTable,
     findings_table,
 )
-from antecede_audit.judging.settling import settled
+from antecede_audit.judging.settling import judge_cycle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ class UntrustedTimes:
         return inside, np.maximum(place, 0)
 
 
-def blurred(rows: Rows, blurs: Mapping[int, UntrustedTimes]) -> Rows:
+def with_untrusted_times(rows: Rows, blurs: Mapping[int, UntrustedTimes]) -> Rows:
     """The rows with times that respect causality, as far as they are in stretches that do not."""
     if not blurs or not len(rows):
         return rows
@@ -110,7 +110,7 @@ def pieces(batches: Iterator[ArrowBatch], column: str) -> Iterator[tuple[int, Ar
     """The batches, cut where the number in `column` changes, each with its number."""
     for batch in batches:
         numbers = batch.column(column).to_numpy()
-        for start, end in stretches_of(numbers):
+        for start, end in equal_runs(numbers):
             yield int(numbers[start]), batch.slice(start, end - start)
 
 
@@ -129,7 +129,7 @@ def rows_of_slices(
     """
     for number, parts in grouped(batches, "slice"):
         contents = (content for part in parts for content in part.column("content"))
-        yield number, blurred(Rows.of_parcels(contents), blurs)
+        yield number, with_untrusted_times(Rows.of_parcels(contents), blurs)
 
 
 class SliceJudge:
@@ -138,7 +138,7 @@ class SliceJudge:
     def __init__(
         self, rows: Rows, number: int, stretch: Slice | None, orders: Sequence[Order]
     ) -> None:
-        gathered = gather(rows)
+        gathered = gather_copies(rows)
         self._rows = rows
         self._of_row = gathered.of_row
         self._copies = copies = gathered.copies
@@ -247,7 +247,7 @@ class SliceJudge:
         """Which positions, and which sequences of its own, each process has in this stretch."""
         events, messages = self._events, self._messages
         own = np.flatnonzero(self._is_own(events.clock_ns))
-        stretches = np.array(stretches_of(events.place[own]), np.int64).reshape(-1, 2)
+        stretches = np.array(equal_runs(events.place[own]), np.int64).reshape(-1, 2)
         first, last = own[stretches[:, 0]], own[stretches[:, 1] - 1]
         places = events.place[first]
         sent = self._own_messages()
@@ -305,7 +305,9 @@ class SliceJudge:
         """Judge events that contradict each other."""
         visible = self._messages.position != LATEST
         events = events.chosen(visible[events.message])
-        found, caused = settled(events, len(self._places), order, may_be_late, self._own_messages())
+        found, caused = judge_cycle(
+            events, len(self._places), order, may_be_late, self._own_messages()
+        )
         self._tables += [
             violations_table(self._copies, found, order),
             findings_table(

@@ -7,7 +7,7 @@ from typing import Final, Self, TypeAlias
 
 import numpy as np
 
-from antecede_audit.judging.copies import Integers, numbered
+from antecede_audit.judging.copies import Integers, dense_ranks
 from antecede_audit.judging.definition import Order
 from antecede_audit.judging.finding_tables import Columns, joint_key
 from antecede_audit.judging.raw_findings import (
@@ -56,7 +56,7 @@ class ViolationFigures:
 
     @classmethod
     def of(cls, early: Columns, names: Sequence[str]) -> Self:
-        """What is to be counted of these violations. In: what `early_messages` returns."""
+        """What is to be counted of these violations. In: what `latest_cause_of_each` returns."""
         ordered = np.sort(early["held_back_ns"])
         kept = min(len(ordered), VALUES_MAX)
         ends = np.arange(1, kept + 1) * len(ordered) // max(1, kept)
@@ -115,7 +115,7 @@ def channels_of(early: Columns, names: Sequence[str]) -> list[ChannelCount]:
     """The channels with most violations."""
     keys = ("run", "process", "early_sender", "late_sender")
     ranks: Integers = np.argsort(np.argsort(names))[early["run"]] if len(names) else early["run"]
-    number, _ = numbered(joint_key([ranks, *(early[name] for name in keys[1:])]))
+    number, _ = dense_ranks(joint_key([ranks, *(early[name] for name in keys[1:])]))
     counts = np.bincount(number)
     found = []
     for place in np.argsort(-counts, kind="stable")[:CHANNELS].tolist():

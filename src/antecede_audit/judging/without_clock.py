@@ -16,7 +16,7 @@ from antecede_audit.judging.copies import LATEST, ArrowBatch, Rows
 from antecede_audit.judging.definition import Order
 from antecede_audit.judging.kernel_input import find_overtakings, relevant_events
 from antecede_audit.judging.overtaking import could_be_late
-from antecede_audit.judging.raw_findings import DISORDER, ArrowTable, in_parcels
+from antecede_audit.judging.raw_findings import DISORDER, ArrowTable, packed_findings
 from antecede_audit.judging.settling import in_causal_order
 from antecede_audit.judging.slices import (
     Slice,
@@ -46,8 +46,8 @@ def judge_slices(
             found = judge.findings()
             del judge
         else:
-            found = judged(rows, number, orders)
-        yield from in_parcels(until_clear(found, blurs), buckets)
+            found = judge_whole_runs(rows, number, orders)
+        yield from packed_findings(until_clear(found, blurs), buckets)
 
 
 def until_clear(found: ArrowTable, blurs: Mapping[int, UntrustedTimes]) -> ArrowTable:
@@ -62,7 +62,7 @@ def until_clear(found: ArrowTable, blurs: Mapping[int, UntrustedTimes]) -> Arrow
     return found.set_column(place, found.schema.field(place), pa.array(ends_ns))
 
 
-def judged(rows: Rows, number: int, orders: Sequence[Order]) -> ArrowTable:
+def judge_whole_runs(rows: Rows, number: int, orders: Sequence[Order]) -> ArrowTable:
     """The findings about whole runs; those without a clock are judged without it."""
     found = SliceJudge(rows, number, None, orders).findings()
     is_disorder = pc.equal(found["what"], DISORDER)

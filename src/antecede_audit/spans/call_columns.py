@@ -22,8 +22,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from antecede_audit.columns.arrow_rows import Batch, Column, Flags, Integers, are_valid, shaped
-from antecede_audit.columns.hashing import hashes_of
+from antecede_audit.columns.arrow_rows import Batch, Column, Flags, Integers, are_valid, conform
+from antecede_audit.columns.hashing import hash_texts
 from antecede_audit.spans.formats import records
 from antecede_audit.spans.schemas import HASHED, MESSAGES, NUMBERED
 
@@ -40,7 +40,7 @@ SENDING_SIDE: Final = np.array([NOBODY, NOBODY, NOBODY, IS_PRODUCER, IS_CLIENT, 
 """By kind: that of the other side, if this one receives."""
 
 
-def calls_among(spans: Batch, keys: Column, tally: Counter[str]) -> Iterator[Batch]:
+def call_messages(spans: Batch, keys: Column, tally: Counter[str]) -> Iterator[Batch]:
     """The messages of these spans, which are all of their traces; `keys` is what processes are
     called, by their numbers. What else is worth counting goes to `tally`.
 
@@ -85,13 +85,13 @@ def compacted(copies: Mapping[str, Column], keys: Column) -> Batch:
     if "received_in" in copies:
         same = pc.fill_null(pc.equal(copies["received_in"], copies["sent_in"]), False)
         known["received_in"] = pc.if_else(same, pa.scalar(None, pa.string()), copies["received_in"])
-    return shaped(MESSAGES, known)
+    return conform(MESSAGES, known)
 
 
 def hashes_or_null(texts: Column) -> Column:
     """A hash for every text, and null for null."""
     missing = texts.is_null().to_numpy(zero_copy_only=False)
-    return pa.array(hashes_of(texts), mask=missing)
+    return pa.array(hash_texts(texts), mask=missing)
 
 
 class SpanIndex:
@@ -130,7 +130,7 @@ class SpanForest:
         self._spans: Final = spans
         self._ids: Final = ids
         self._process: Final = pc.index_in(spans["process"], keys).to_numpy()
-        self._span_hash: Final = hashes_of(spans["span"])
+        self._span_hash: Final = hash_texts(spans["span"])
         kinds = pc.fill_null(pc.index_in(spans["kind"], pa.array(KINDS)), IS_ANY)
         self._kind: Final = kinds.to_numpy()
         self._parent: Final = self._parents()
@@ -169,7 +169,7 @@ class SpanForest:
         return self._messages(
             parent,
             place,
-            message=hashes_of(names),
+            message=hash_texts(names),
             sent_ns=self._take("start_ns", parent),
             sent_latest_ns=without(latest, self._is_caller[parent]),
             received_ns=self._take("start_ns", place),
@@ -182,8 +182,8 @@ class SpanForest:
         return self._messages(
             place,
             parent,
-            message=hashes_of(pc.binary_join_element_wise(requests, "<", "")),
-            answers=hashes_of(requests),
+            message=hash_texts(pc.binary_join_element_wise(requests, "<", "")),
+            answers=hash_texts(requests),
             sent_ns=self._take("end_ns", place),
             received_ns=self._take("end_ns", parent),
             received_earliest_ns=without(self._take("start_ns", parent), self._is_caller[parent]),
@@ -192,7 +192,7 @@ class SpanForest:
 
     def _messages(self, sent: Integers, received: Integers, **known: Any) -> Batch:  # noqa: ANN401 columns
         """Messages from some spans to others."""
-        return shaped(
+        return conform(
             MESSAGES,
             {
                 **known,

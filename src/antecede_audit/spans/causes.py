@@ -25,11 +25,11 @@ from antecede_audit.columns.arrow_rows import (
     Row,
     arrow_schema,
     batches_of,
+    conform,
     groups_of,
     rows_of,
-    shaped,
 )
-from antecede_audit.parcels import all_of, parcels_of
+from antecede_audit.parcels import keyed, tables_of_partition
 from antecede_audit.spans.call_columns import hashes_or_null
 from antecede_audit.spans.order import (
     ALONG,
@@ -196,7 +196,7 @@ def planned_messages(events: Iterable[LocalEvent], first_ns: int) -> Iterator[Ro
         yield memory.submit(copies)
 
 
-def work_parcels(
+def keyed_workload(
     batches: Iterable[Batch], numbering: MessageNumbering | None, tasks: int
 ) -> Iterator[Batch]:
     """The copies, each where the others of its trace are, or of its process, if it has none: packed
@@ -212,12 +212,12 @@ def work_parcels(
         received_at = bucket_of(received, copies["receiver"], tasks)
         here = np.where(sent_at == received_at, SENT_HERE | RECEIVED_HERE, SENT_HERE)
         known = {"sent_scope": scope, "received_scope": received, "here": here}
-        rows = shaped(WORK, known, copies)
-        yield from parcels_of(WORK_SORT, rows, sent_at)
+        rows = conform(WORK, known, copies)
+        yield from keyed(WORK_SORT, rows, sent_at)
         apart = np.flatnonzero(sent_at != received_at)
         there = {"here": np.full(len(apart), RECEIVED_HERE)}
-        others = shaped(WORK, there, rows.take(pa.array(apart)))
-        yield from parcels_of(WORK_SORT, others, received_at[apart])
+        others = conform(WORK, there, rows.take(pa.array(apart)))
+        yield from keyed(WORK_SORT, others, received_at[apart])
 
 
 def bucket_of(scope: Column, process: Column, tasks: int) -> Integers:
@@ -234,7 +234,7 @@ def workload_batches(batches: Iterable[Batch], first_ns: int) -> Iterator[Batch]
     In:  parcels of `WORK`.
     Out: the columns of the workload, unknown_causes, causes_cut.
     """
-    copies = all_of(batches, {WORK_SORT: WORK})[1][WORK_SORT]
+    copies = tables_of_partition(batches, {WORK_SORT: WORK})[1][WORK_SORT]
     if copies.num_rows:
         yield from planned_batches(local_events(copies), first_ns)
 

@@ -57,7 +57,7 @@ def gap_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
     return (gaps_of(messages) for messages in unpacked(batches, MESSAGES))
 
 
-def repaired(messages: Shuffle, keys: Sequence[str]) -> tuple[list[Gap], ClockOffsets]:
+def repair_clocks(messages: Shuffle, keys: Sequence[str]) -> tuple[list[Gap], ClockOffsets]:
     """The gaps of all pairs of processes with these names, and clocks that satisfy them; medians
     are looked at only where gaps contradict each other.
 

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
-from antecede_audit.columns.arrow_rows import Batch, Column, batch_of_rows, together
-from antecede_audit.parcels import all_of, parcels_of_one
-from antecede_audit.spans.call_columns import calls_among, compacted
+from antecede_audit.columns.arrow_rows import Batch, Column, batch_of_rows, concat_batches
+from antecede_audit.parcels import parcels_of_one, tables_of_partition
+from antecede_audit.spans.call_columns import call_messages, compacted
 from antecede_audit.spans.clocks import GAP, MESSAGE, gap_rows
 from antecede_audit.spans.formats.records import CONSUMER, PRODUCER
 from antecede_audit.spans.formats.records import LINE as LINE_LABEL
@@ -54,7 +54,7 @@ sender: then who is chosen must not depend on how Spark has spread them."""
 NULL_NS: Final = -(1 << 63)
 
 
-def found_messages(
+def messages_of_traces(
     batches: Iterable[Batch], keys: Sequence[str], sampled: float
 ) -> Iterator[Batch]:
     """The messages of all spans and lines, between processes that are called so.
@@ -64,14 +64,14 @@ def found_messages(
     """
     names = pa.array(keys, pa.string())
     sorts = {SPAN_SORT: ALL_OF_A_SPAN, EFFECT: EFFECTS, LINE: STORED_LINES}
-    bucket, found = all_of(batches, sorts)
+    bucket, found = tables_of_partition(batches, sorts)
     spans, effects, lines = found.values()
     spans = spans.select(MOVED_SPANS.names)
     tally: Counter[str] = Counter()
-    calls = [*calls_among(spans, names, tally), *linked_among(spans, effects, names)]
+    calls = [*call_messages(spans, names, tally), *link_messages(spans, effects, names)]
     tally[FOUND] = lines.num_rows + sum(one.num_rows for one in calls)
-    heard = once_for_each_receiver(together(calls, MESSAGES))
-    messages = together([heard, *lines_as_messages(lines, names)], MESSAGES)
+    heard = deduplicated(concat_batches(calls, MESSAGES))
+    messages = concat_batches([heard, *lines_as_messages(lines, names)], MESSAGES)
     yield from parcels_of_one(MESSAGE, messages, bucket)
     yield from parcels_of_one(GAP, gap_rows(messages))
     yield from parcels_of_one(TALLY, batch_of_rows([*tally.items()], TALLIES))
@@ -80,7 +80,7 @@ def found_messages(
     yield from parcels_of_one(SAMPLE, messages.select(SAMPLED.names).take(pa.array(some)))
 
 
-def linked_among(spans: Batch, effects: Batch, keys: Column) -> Iterator[Batch]:
+def link_messages(spans: Batch, effects: Batch, keys: Column) -> Iterator[Batch]:
     """The one-way messages from spans to those that name them as a cause besides their parent.
 
     In:  `MOVED_SPANS`, `EFFECTS`.
@@ -129,7 +129,7 @@ def linked_columns(pairs: dict[str, Column], produced: Column) -> dict[str, Colu
     }
 
 
-def once_for_each_receiver(messages: Batch) -> Batch:
+def deduplicated(messages: Batch) -> Batch:
     """The messages without one-way ones that the same process received before.
 
     Consumers have spans for polling and for handling the same message.
@@ -153,7 +153,7 @@ def once_for_each_receiver(messages: Batch) -> Batch:
     for name in ("message", "receiver"):
         first[1:] |= np.diff(ordered[name].to_numpy()) != 0
     kept = ordered.filter(pa.array(first))
-    return together([messages.filter(pc.invert(one_way)), kept], MESSAGES)
+    return concat_batches([messages.filter(pc.invert(one_way)), kept], MESSAGES)
 
 
 def lines_as_messages(lines: Batch, keys: Column) -> Iterator[Batch]:

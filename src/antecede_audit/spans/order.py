@@ -24,9 +24,9 @@ from antecede_audit.columns.arrow_rows import (
     Integers,
     arrow_schema,
     batch_of_columns,
-    shaped,
+    conform,
 )
-from antecede_audit.parcels import all_of, chunks_of, parcels_of, parcels_of_one, unpacked
+from antecede_audit.parcels import keyed, parcels_of_one, row_chunks, tables_of_partition, unpacked
 from antecede_audit.spans.clocks import instants
 from antecede_audit.spans.schemas import LONG, MESSAGES, TEXT, table
 from antecede_audit.spark.schemas import EVENTS
@@ -149,7 +149,7 @@ class RangePartitioning:
         return len(self.cuts) + 1
 
 
-def stretches(process: Integers, time_ns: Integers, tasks: int) -> RangePartitioning:
+def range_partitioning(process: Integers, time_ns: Integers, tasks: int) -> RangePartitioning:
     """Where to cut so that every one of `tasks` tasks has as much of this sample."""
     bits = KEY_BITS - int(process.max(initial=0)).bit_length()
     first_ns = max(int(time_ns.min(initial=TIME_NS_LIMIT)), -TIME_NS_LIMIT)
@@ -208,7 +208,7 @@ def offsets_of(counts: Iterable[Count]) -> PartitionOffsets:
     )
 
 
-def placing(
+def place_copies(
     batches: Iterable[Batch], offsets: Integers, by_sender: RangePartitioning
 ) -> Iterator[Batch]:
     """The messages on one clock for all, packed for the tasks of their senders.
@@ -217,12 +217,12 @@ def placing(
     Out: parcels of `PLACED`.
     """
     for messages in unpacked(batches, MESSAGES):
-        rows = shaped(PLACED, instants(messages, offsets), messages)
+        rows = conform(PLACED, instants(messages, offsets), messages)
         task = by_sender.task(rows["sender"].to_numpy(), rows["submitted_ns"].to_numpy())
-        yield from parcels_of(PLACED_SORT, rows, task)
+        yield from keyed(PLACED_SORT, rows, task)
 
 
-def sequencing(batches: Iterable[Batch], by_process: RangePartitioning) -> Iterator[Batch]:
+def sort_by_sender(batches: Iterable[Batch], by_process: RangePartitioning) -> Iterator[Batch]:
     """The copies of one task in the order of their senders, and what is told about them.
 
     A message's sequence is how many copies its sender had sent before it, and one.
@@ -230,7 +230,7 @@ def sequencing(batches: Iterable[Batch], by_process: RangePartitioning) -> Itera
     In:  parcels of `PLACED`.
     Out: parcels of `SENT`, `SENDINGS`, `HAVINGS` and `EDGES`.
     """
-    task, found = all_of(batches, {PLACED_SORT: PLACED})
+    task, found = tables_of_partition(batches, {PLACED_SORT: PLACED})
     copies = found[PLACED_SORT]
     if not copies.num_rows:
         return
@@ -240,13 +240,13 @@ def sequencing(batches: Iterable[Batch], by_process: RangePartitioning) -> Itera
     changes = np.ones(len(order), np.bool_)
     changes[1:] = np.any([np.diff(key[order]) != 0 for key in keys[:3]], axis=0)
     place = np.maximum.accumulate(np.where(changes, np.arange(len(order)), 0))
-    yield from parcels_of_one(SENT_SORT, shaped(SENT, {"place": place}, copies), task)
-    yield from parcels_of_one(SENDING_SORT, sendings_of(copies, changes, task))
-    yield from parcels_of_one(HAVING, havings_of(copies, by_process))
+    yield from parcels_of_one(SENT_SORT, conform(SENT, {"place": place}, copies), task)
+    yield from parcels_of_one(SENDING_SORT, sends_per_sender(copies, changes, task))
+    yield from parcels_of_one(HAVING, events_per_process(copies, by_process))
     yield from parcels_of_one(EDGE, edges_of(copies))
 
 
-def sendings_of(copies: Batch, leads: Flags, task: int) -> Batch:
+def sends_per_sender(copies: Batch, leads: Flags, task: int) -> Batch:
     """What a task has of each sender, if its copies are sorted."""
     sender, first, last = (
         copies[name].to_numpy() for name in ("sender", "submitted_ns", "delivered_ns")
@@ -265,7 +265,7 @@ def sendings_of(copies: Batch, leads: Flags, task: int) -> Batch:
     return batch_of_columns(columns, SENDINGS)
 
 
-def havings_of(copies: Batch, by_process: RangePartitioning) -> Batch:
+def events_per_process(copies: Batch, by_process: RangePartitioning) -> Batch:
     """How many events of which process these copies bring to which task."""
     process, time_ns = (
         np.concatenate([copies[name].to_numpy() for name in names]).astype(np.int64)
@@ -307,7 +307,7 @@ class MessageNumbering:
             "rank": np.zeros(len(place), np.int32),
             "mutual": np.zeros(len(place), np.bool_),
         }
-        return shaped(NUMBERED, known, sent)
+        return conform(NUMBERED, known, sent)
 
 
 def numbered(batches: Iterable[Batch], numbering: MessageNumbering | None) -> Iterator[Batch]:
@@ -319,7 +319,7 @@ def numbered(batches: Iterable[Batch], numbering: MessageNumbering | None) -> It
     if numbering is None:
         yield from unpacked(batches, NUMBERED)
     else:
-        for task, sent in chunks_of(batches, SENT):
+        for task, sent in row_chunks(batches, SENT):
             yield numbering.numbered(task, sent)
 
 
@@ -344,7 +344,7 @@ def ends_of(copies: Batch) -> dict[str, Column]:
     }
 
 
-def end_parcels(
+def keyed_by_process(
     batches: Iterable[Batch], numbering: MessageNumbering | None, by_process: RangePartitioning
 ) -> Iterator[Batch]:
     """The two ends of every copy, packed for the task that has this stretch of its process.
@@ -361,7 +361,7 @@ def end_parcels(
         }
         joined = {name: pa.concat_arrays(pair) for name, pair in pairs.items()}
         task = by_process.task(ends["process"], ends["time_ns"])
-        yield from parcels_of(END, shaped(ENDS, ends | joined), task)
+        yield from keyed(END, conform(ENDS, ends | joined), task)
 
 
 def event_batches(batches: Iterable[Batch], offsets: PartitionOffsets) -> Iterator[Batch]:
@@ -370,7 +370,7 @@ def event_batches(batches: Iterable[Batch], offsets: PartitionOffsets) -> Iterat
     In:  parcels of `ENDS`.
     Out: the columns of the event log.
     """
-    task, found = all_of(batches, {END: ENDS})
+    task, found = tables_of_partition(batches, {END: ENDS})
     ends = found[END]
     count = ends.num_rows
     if not count:
@@ -382,4 +382,4 @@ def event_batches(batches: Iterable[Batch], offsets: PartitionOffsets) -> Iterat
         "kind": pc.if_else(pc.equal(ends["phase"], SENDING), SUBMITTED, DELIVERED),
         "metadata_bytes": np.zeros(count, np.int32),
     }
-    yield shaped(EVENTS, known, ends)
+    yield conform(EVENTS, known, ends)

@@ -20,10 +20,10 @@ from antecede_audit.columns.arrow_rows import (
     Integers,
     arrow_schema,
     batch_of_rows,
-    together,
+    concat_batches,
 )
-from antecede_audit.columns.hashing import hashes_of
-from antecede_audit.parcels import CHUNK_ROWS, parcels_of, parcels_of_one
+from antecede_audit.columns.hashing import hash_texts
+from antecede_audit.parcels import CHUNK_ROWS, keyed, parcels_of_one
 from antecede_audit.spans.schemas import (
     FILES,
     LONG,
@@ -64,7 +64,7 @@ SPREAD_ROWS: Final = 1 << 13
 SLASH: Final = "/"
 
 
-def packing(batches: Iterable[Batch], buckets: int) -> Iterator[Batch]:
+def partition_records(batches: Iterable[Batch], buckets: int) -> Iterator[Batch]:
     """The records of these batches in parcels, those for messages spread over so many buckets.
 
     In:  `RECORDS`.
@@ -105,14 +105,14 @@ class RecordPartitioner:
     def _packed_spans(self) -> Iterator[Batch]:
         """The spans that have been waiting."""
         if self._spans:
-            spans = together(self._spans, ALL_OF_A_SPAN)
+            spans = concat_batches(self._spans, ALL_OF_A_SPAN)
             self._spans, self._rows = [], 0
-            yield from parcels_of(SPAN_SORT, spans, self._buckets_of(spans["trace"]))
+            yield from keyed(SPAN_SORT, spans, self._buckets_of(spans["trace"]))
 
     def _packed_effects(self, spans: Batch) -> Iterator[Batch]:
         """The spans that name causes."""
         effects = effects_in(spans)
-        yield from parcels_of(EFFECT, effects, self._buckets_of(effects["link"]))
+        yield from keyed(EFFECT, effects, self._buckets_of(effects["link"]))
 
     def _packed_lines(self, lines: Batch) -> Iterator[Batch]:
         """Lines of message tables, a few thousand in a row for one task."""
@@ -121,14 +121,14 @@ class RecordPartitioner:
             self._count(INVOLVED, lines["sender"])
             self._count(INVOLVED, lines["receiver"])
             part, ordinal = (lines[name].to_numpy().astype(np.int64) for name in PLACES.names)
-            yield from parcels_of(LINE, lines, (part + ordinal // SPREAD_ROWS) % self._buckets)
+            yield from keyed(LINE, lines, (part + ordinal // SPREAD_ROWS) % self._buckets)
 
     def _buckets_of(self, traces: Column) -> Integers:
         """Where traces go, and what is linked to them: to which is not said by what follows a
         slash, since that stands between the ids of trace and span."""
         if pc.any(pc.match_substring(traces, SLASH)).as_py():
             traces = pc.list_element(pc.split_pattern(traces, SLASH, max_splits=1), 0)
-        return hashes_of(traces) % self._buckets
+        return hash_texts(traces) % self._buckets
 
     def _count(self, fact: str, names: Column) -> None:
         for one in pc.value_counts(names).to_pylist():

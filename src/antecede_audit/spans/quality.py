@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from antecede_audit.columns.arrow_rows import Batch, Integers, together
+from antecede_audit.columns.arrow_rows import Batch, Integers, concat_batches
 from antecede_audit.columns.clock_offsets import ClockOffsets, Gap
 from antecede_audit.jobs.trace_files import find_files, parts_of
 from antecede_audit.parcels import parcels_of_one
 from antecede_audit.shuffle import LocalShuffle
-from antecede_audit.spans.call_columns import DUPLICATES, ORPHANS, UNHEARD, calls_among
-from antecede_audit.spans.clocks import GAP, MESSAGE, gap_rows, repaired
+from antecede_audit.spans.call_columns import DUPLICATES, ORPHANS, UNHEARD, call_messages
+from antecede_audit.spans.clocks import GAP, MESSAGE, gap_rows, repair_clocks
 from antecede_audit.spans.damage import check_readable
 from antecede_audit.spans.formats.catalogue import AUTO
 from antecede_audit.spans.names import names_of
@@ -101,7 +101,7 @@ def quality_of(
         count += batches[-1].num_rows
         if count > spans_max:
             break
-    spans = together(batches, MOVED_SPANS).slice(0, spans_max)
+    spans = concat_batches(batches, MOVED_SPANS).slice(0, spans_max)
     return described(spans, rejects, count <= spans_max)
 
 
@@ -110,8 +110,8 @@ def described(spans: Batch, rejects: Counter[str], complete: bool) -> TraceQuali
     tally: Counter[str] = Counter()
     names = names_of(spans["process"].to_pylist())
     keys = list(names)
-    messages = together([*calls_among(spans, pa.array(keys, pa.string()), tally)], MESSAGES)
-    gaps, clocks = repaired(
+    messages = concat_batches([*call_messages(spans, pa.array(keys, pa.string()), tally)], MESSAGES)
+    gaps, clocks = repair_clocks(
         LocalShuffle(
             [[*parcels_of_one(MESSAGE, messages), *parcels_of_one(GAP, gap_rows(messages))]]
         ),

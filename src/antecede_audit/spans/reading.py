@@ -17,8 +17,8 @@ from antecede_audit.columns.arrow_rows import (
     arrow_schema,
     batch_of_columns,
     batch_of_rows,
+    conform,
     rows_of,
-    shaped,
 )
 from antecede_audit.jobs import trace_files as sources
 from antecede_audit.spans.formats import parquet_tables
@@ -43,7 +43,7 @@ from antecede_audit.spans.formats.records import (
     RejectRecord,
     SpanRecord,
 )
-from antecede_audit.spans.partitioning import packing
+from antecede_audit.spans.partitioning import partition_records
 from antecede_audit.spans.schemas import COPY, FILE, PARTS, RECORDS, REJECT, SPAN
 
 NOTHING_KNOWN: Final[frozenset[str]] = frozenset()
@@ -101,36 +101,36 @@ class ReadOptions:
         return detected(head, self.unit) if self.format_name == AUTO else self.format_name
 
 
-def packed_parts(batches: Iterable[Batch], manner: ReadOptions, buckets: int) -> Iterator[Batch]:
+def read_parts(batches: Iterable[Batch], manner: ReadOptions, buckets: int) -> Iterator[Batch]:
     """Every record of every part, packed.
 
     In:  number, path, start, end.
-    Out: parcels of `packing`.
+    Out: parcels of `partition_records`.
     """
     parts = (sources.FilePart(*row) for row in rows_of(batches, PARTS.names))
     records = (record for part in parts for record in read_together(part, manner))
-    return packing(record_batches(records), buckets)
+    return partition_records(record_batches(records), buckets)
 
 
-def packed_contents(
+def read_contents(
     batches: Iterable[Batch], numbers: Mapping[str, int], manner: ReadOptions, buckets: int
 ) -> Iterator[Batch]:
     """Every record of files that Spark has read; `numbers` says which part each of them is.
 
     In:  path, content.
-    Out: parcels of `packing`.
+    Out: parcels of `partition_records`.
     """
     records = (
         record
         for path, data in rows_of(batches, ("path", "content"))
-        for record in numbered(
+        for record in with_ordinals(
             sources.FilePart(numbers[path], path, 0, sources.WHOLE),
             partial(sources.fingerprint_of, data),
             manner,
             partial(found_in_stream, path, io.BytesIO(data), manner),
         )
     )
-    return packing(record_batches(records), buckets)
+    return partition_records(record_batches(records), buckets)
 
 
 def record_batches(records: Iterable[NumberedTogether]) -> Iterator[Batch]:
@@ -154,7 +154,7 @@ def alike_batches(chunk: list[Numbered]) -> Iterator[Batch]:
         if alike:
             part, ordinal, source, values = zip(*alike, strict=True)
             places = batch_of_columns([part, ordinal, source], PLACED)
-            yield shaped(RECORDS, {name: batch_of_rows(values, fields).to_struct_array()}, places)
+            yield conform(RECORDS, {name: batch_of_rows(values, fields).to_struct_array()}, places)
 
 
 def columns_batch(number: int, ordinal: int, source: str, spans: SpanColumns) -> Batch:
@@ -166,7 +166,7 @@ def columns_batch(number: int, ordinal: int, source: str, spans: SpanColumns) ->
         "source": pa.repeat(source, count),
         "span": pa.record_batch([*spans.columns], schema=arrow_schema(SPAN)).to_struct_array(),
     }
-    return shaped(RECORDS, known)
+    return conform(RECORDS, known)
 
 
 def read_part(part: sources.FilePart, manner: ReadOptions) -> Iterator[Numbered]:
@@ -182,10 +182,10 @@ def read_part(part: sources.FilePart, manner: ReadOptions) -> Iterator[Numbered]
 def read_together(part: sources.FilePart, manner: ReadOptions) -> Iterator[NumberedTogether]:
     """The same, with many spans at a time where they come like that."""
     fingerprinted = partial(sources.file_fingerprint, part.path)
-    return numbered(part, fingerprinted, manner, partial(found_in_part, part, manner))
+    return with_ordinals(part, fingerprinted, manner, partial(found_in_part, part, manner))
 
 
-def numbered(
+def with_ordinals(
     part: sources.FilePart,
     fingerprinted: Callable[[], str],
     manner: ReadOptions,

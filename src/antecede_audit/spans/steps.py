@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from antecede_audit.columns.arrow_rows import Batch, Integers, arrow_schema, shaped
+from antecede_audit.columns.arrow_rows import Batch, Integers, arrow_schema, conform
 from antecede_audit.columns.clock_offsets import ClockOffsets
 from antecede_audit.jobs.append import PreviousIngest
 from antecede_audit.jobs.outputs import OutputTables
@@ -25,10 +25,10 @@ from antecede_audit.parcels import unpacked
 from antecede_audit.shuffle import SUM, Shuffle, Stage
 from antecede_audit.spans import order, ties
 from antecede_audit.spans import partitioning as packing
-from antecede_audit.spans.causes import COUNTED, WORK_SORT, work_parcels, workload_batches
-from antecede_audit.spans.clocks import MESSAGE, instants, repaired
+from antecede_audit.spans.causes import COUNTED, WORK_SORT, keyed_workload, workload_batches
+from antecede_audit.spans.clocks import MESSAGE, instants, repair_clocks
 from antecede_audit.spans.damage import NOT_READ, check_readable, damaged_files
-from antecede_audit.spans.messages import FOUND, SAMPLE, SAMPLED, TALLIES, TALLY, found_messages
+from antecede_audit.spans.messages import FOUND, SAMPLE, SAMPLED, TALLIES, TALLY, messages_of_traces
 from antecede_audit.spans.names import names_of
 from antecede_audit.spans.reading import KNOWN
 from antecede_audit.spans.schemas import FILES, REJECTS, STORED_AS, STORED_LINES, STORED_SPANS
@@ -64,7 +64,7 @@ class IngestRequest:
     """Hears what is being done."""
 
 
-def carried_out(
+def run_ingest(
     asked: IngestRequest,
     records: Shuffle,
     buckets: int,
@@ -75,14 +75,14 @@ def carried_out(
 
     In: parcels of `packing`, in so many buckets.
     """
-    reading, files = counted_reading(records)
+    reading, files = count_records(records)
     earlier = None if asked.earlier is None else asked.earlier.summary
     if earlier is not None and asked.found.count == len(reading.skipped):
         skipped = sorted({*asked.found.skipped, *reading.skipped})
         return replace(earlier, skipped=skipped, changed=[]), None
     records.weighed(stack)
     asked.tell("finding messages")
-    traffic = understood(records, buckets, reading, asked.repair, stack)
+    traffic = extract_messages(records, buckets, reading, asked.repair, stack)
     known = traffic.known
     # Whatever is not needed any more goes at once: the disk has to hold all that is left.
     asked.tell("writing what was read")
@@ -91,7 +91,7 @@ def carried_out(
     tables.write_few("files", pa.table(files.filter(pc.not_equal(files["format"], KNOWN))))
     records.dropped()
     asked.tell("putting events in order")
-    events = ordered(traffic, stack)
+    events = order_events(traffic, stack)
     asked.tell("writing")
     tables.write_stage(tables.of_run("events"), events.moved(), events.stage(), EVENTS)
     tables.write_processes(known.names.values())
@@ -131,7 +131,7 @@ def stored_spans(batches: Iterable[Batch], keys: Sequence[str]) -> Iterator[Batc
     for spans in unpacked(batches, packing.ALL_OF_A_SPAN):
         renamed = {outside: spans[inside] for inside, outside in STORED_AS.items()}
         number = pc.index_in(spans["process"], names)
-        yield shaped(
+        yield conform(
             STORED_SPANS, renamed | {"process": number, "process_key": spans["process"]}, spans
         )
 
@@ -139,7 +139,7 @@ def stored_spans(batches: Iterable[Batch], keys: Sequence[str]) -> Iterator[Batc
 def write_workload(tables: OutputTables, events: "OrderedCopies") -> dict[str, int]:
     """Write what each message waits for, and count what could not be kept of it."""
     tasks = events.by_process.tasks
-    work = partial(work_parcels, numbering=events.numbering, tasks=tasks)
+    work = partial(keyed_workload, numbering=events.numbering, tasks=tasks)
     moved = events.copies.through(work).moved([WORK_SORT], tasks)
     stage = partial(workload_batches, first_ns=events.placing.first_ns or 0)
     return tables.write_stage(tables.of_run("workload"), moved, stage, WORKLOAD, COUNTED)
@@ -150,13 +150,13 @@ class ExtractedMessages:
     """Messages, and what the clocks say about them."""
 
     messages: Shuffle
-    """Parcels of `found_messages`."""
+    """Parcels of `messages_of_traces`."""
     sample: Batch
     """Some of them."""
     known: IngestFacts
 
 
-def understood(
+def extract_messages(
     records: Shuffle, buckets: int, reading: ReadCounts, repair: bool, stack: ExitStack
 ) -> ExtractedMessages:
     """The messages in records, and clocks that suit them.
@@ -168,12 +168,12 @@ def understood(
     count = reading.spans + reading.copies
     tasks = min(records.tasks_for(count), buckets)
     sampled = min(1.0, min(2 * tasks * SAMPLE_OF_A_TASK, SAMPLE_MAX) / max(count, 1))
-    stage = partial(found_messages, keys=keys, sampled=sampled)
+    stage = partial(messages_of_traces, keys=keys, sampled=sampled)
     moved = records.moved((packing.SPAN_SORT, packing.EFFECT, packing.LINE), tasks, buckets)
     messages = moved.through(stage).kept(stack)
-    tallies, sample = counted_messages(messages)
+    tallies, sample = count_messages(messages)
     gaps, clocks = (
-        repaired(messages, keys) if repair else ([], ClockOffsets(offsets_ns={}, basis={}))
+        repair_clocks(messages, keys) if repair else ([], ClockOffsets(offsets_ns={}, basis={}))
     )
     known = IngestFacts(
         reading=reading,
@@ -199,7 +199,7 @@ class OrderedCopies:
 
     def moved(self) -> Shuffle:
         """What `stage` makes the event log of."""
-        ends = partial(order.end_parcels, numbering=self.numbering, by_process=self.by_process)
+        ends = partial(order.keyed_by_process, numbering=self.numbering, by_process=self.by_process)
         return self.copies.through(ends).moved([order.END], self.by_process.tasks)
 
     def stage(self) -> Stage:
@@ -207,29 +207,29 @@ class OrderedCopies:
         return partial(order.event_batches, offsets=self.positions)
 
 
-def ordered(traffic: ExtractedMessages, stack: ExitStack) -> OrderedCopies:
+def order_events(traffic: ExtractedMessages, stack: ExitStack) -> OrderedCopies:
     """The events of every process in order."""
     known, messages = traffic.known, traffic.messages
     offsets = known.clocks.by_number(list(known.names))
     tasks = messages.tasks_for(known.rows), messages.tasks_for(2 * known.rows)
     by_sender, by_process = stretches_of(traffic.sample, offsets, *tasks)
-    stage = partial(order.placing, offsets=offsets, by_sender=by_sender)
+    stage = partial(order.place_copies, offsets=offsets, by_sender=by_sender)
     copies = messages.only(MESSAGE).through(stage)
-    found = in_order(copies, by_sender.tasks, by_process, stack)
+    found = number_and_order(copies, by_sender.tasks, by_process, stack)
     messages.dropped()
     return found
 
 
-def in_order(
+def number_and_order(
     copies: Shuffle, tasks: int, by_process: order.RangePartitioning, stack: ExitStack
 ) -> OrderedCopies:
     """The copies with the numbers of their messages, and where their events belong.
 
     In: parcels of `PLACED`, for so many tasks.
     """
-    stage = partial(order.sequencing, by_process=by_process)
+    stage = partial(order.sort_by_sender, by_process=by_process)
     sent = copies.moved([order.PLACED_SORT], tasks).through(stage).kept(stack)
-    counts, sequences, positions, at_once = counted_sending(sent)
+    counts, sequences, positions, at_once = count_sends(sent)
     numbering = order.MessageNumbering(sequences, counts.first_ids())
     found = OrderedCopies(
         copies=sent.only(order.SENT_SORT),
@@ -244,7 +244,7 @@ def in_order(
     ):
         return found
     timed = found.copies.through(partial(ties.timed_parcels, numbering=numbering, tasks=tasks))
-    tied = timed.moved([ties.NUMBERED_SORT], tasks).through(ties.ranked_parcels).kept(stack)
+    tied = timed.moved([ties.NUMBERED_SORT], tasks).through(ties.rank_ties).kept(stack)
     mutual = pc.sum(tied.gathered(ties.mutual_counts, ties.MUTUALS)["mutual"]).as_py() or 0
     sent.dropped()
     counts = replace(counts, counts=counts.counts | {MUTUAL: mutual})
@@ -260,10 +260,12 @@ def stretches_of(
     submitted, delivered = (times[name].to_numpy() for name in ("submitted_ns", "delivered_ns"))
     sender, receiver = (sample[name].to_numpy() for name in ("sender", "receiver"))
     process, time_ns = np.append(sender, receiver), np.append(submitted, delivered)
-    return order.stretches(sender, submitted, sending), order.stretches(process, time_ns, having)
+    return order.range_partitioning(sender, submitted, sending), order.range_partitioning(
+        process, time_ns, having
+    )
 
 
-def counted_reading(records: Shuffle) -> tuple[ReadCounts, Batch]:
+def count_records(records: Shuffle) -> tuple[ReadCounts, Batch]:
     """The counts of what was read, and the files; this is what makes Spark read them.
 
     In:  parcels of `packing`.
@@ -309,10 +311,10 @@ def format_counts(files: list[dict[str, Any]]) -> list[FormatCount]:
     ]
 
 
-def counted_messages(messages: Shuffle) -> tuple[Counter[str], Batch]:
+def count_messages(messages: Shuffle) -> tuple[Counter[str], Batch]:
     """The counts of what spans and lines came to, and a sample.
 
-    In:  parcels of `found_messages`.
+    In:  parcels of `messages_of_traces`.
     Out: also `SAMPLED`.
     """
     found = messages.collected({TALLY: TALLIES, SAMPLE: SAMPLED})
@@ -322,13 +324,13 @@ def counted_messages(messages: Shuffle) -> tuple[Counter[str], Batch]:
     return tallies, found[SAMPLE]
 
 
-def counted_sending(
+def count_sends(
     sent: Shuffle,
 ) -> tuple[OrderCounts, order.PartitionOffsets, order.PartitionOffsets, int]:
     """The counts of copies, the offsets of the sequences of messages and of the positions of
     events, and how many copies take no time.
 
-    This is what makes Spark put them in order. In: parcels of `order.sequencing`.
+    This is what makes Spark put them in order. In: parcels of `order.sort_by_sender`.
     """
     rows = sent.collected({order.SENDING_SORT: order.SENDINGS})[order.SENDING_SORT].to_pylist()
     copies: Counter[int] = Counter()

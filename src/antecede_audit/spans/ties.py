@@ -19,10 +19,10 @@ from antecede_audit.columns.arrow_rows import (
     Integers,
     Row,
     batch_of_rows,
+    conform,
     groups_of,
-    shaped,
 )
-from antecede_audit.parcels import all_of, parcels_of, parcels_of_one, unpacked
+from antecede_audit.parcels import keyed, parcels_of_one, tables_of_partition, unpacked
 from antecede_audit.spans.order import NUMBERED, MessageNumbering, numbered
 from antecede_audit.spans.schemas import LONG, table
 
@@ -104,27 +104,27 @@ def timed_parcels(
     Out: parcels of `NUMBERED`.
     """
     for copies in numbered(batches, numbering):
-        bucket = stirred(copies["submitted_ns"].to_numpy()) % tasks
-        yield from parcels_of(NUMBERED_SORT, copies, bucket)
+        bucket = scrambled(copies["submitted_ns"].to_numpy()) % tasks
+        yield from keyed(NUMBERED_SORT, copies, bucket)
 
 
-def stirred(times: Integers) -> Integers:
+def scrambled(times: Integers) -> Integers:
     """Integers that are spread, also if all times are multiples of something."""
     mixed = times.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     found: Integers = (mixed >> np.uint64(33)).view(np.int64)
     return found
 
 
-def ranked_parcels(batches: Iterable[Batch]) -> Iterator[Batch]:
+def rank_ties(batches: Iterable[Batch]) -> Iterator[Batch]:
     """The copies with the rank of the sender, and whether the delivery is among mutual ones.
 
     In, out: parcels of `NUMBERED`.
     """
-    bucket, found = all_of(batches, {NUMBERED_SORT: NUMBERED})
+    bucket, found = tables_of_partition(batches, {NUMBERED_SORT: NUMBERED})
     copies = found[NUMBERED_SORT]
     names = ("sender", "receiver", "submitted_ns", "delivered_ns")
     rank, mutual = ranks_among(*(copies[name].to_numpy() for name in names))
-    rows = shaped(NUMBERED, {"rank": rank, "mutual": mutual}, copies)
+    rows = conform(NUMBERED, {"rank": rank, "mutual": mutual}, copies)
     yield from parcels_of_one(NUMBERED_SORT, rows, bucket)
 
 

@@ -18,7 +18,7 @@ from antecede_audit.judging.verdict_summary import (
     Found,
 )
 from antecede_audit.spark.audit_judge import Tell, settings_for
-from antecede_audit.spark.audit_library import AuditTables, audited
+from antecede_audit.spark.audit_library import AuditTables, audit_log
 from antecede_audit.spark.event_logs import (
     LogSource,
     cut_off,
@@ -32,9 +32,9 @@ from antecede_audit.spark.event_logs import (
 )
 from antecede_audit.spark.job_names import named_jobs, silent
 from antecede_audit.spark.pieces import of_files, of_rows
-from antecede_audit.spark.settings import configured
+from antecede_audit.spark.settings import spark_conf
 from antecede_audit.spark.storage import Storage
-from antecede_audit.spark.survey import RunSize, check_separate, look_at
+from antecede_audit.spark.survey import RunSize, check_separate, survey_log
 from antecede_audit.spark.table_formats import PARQUET, check_format
 from antecede_audit.spark.witnesses import violation_of, with_witnesses
 from antecede_audit.spark.written_rows import blaming_spark, check_rows
@@ -59,7 +59,7 @@ def audit(
     check_format(session, format_name)
     with ExitStack() as stack:
         tell = stack.enter_context(named_jobs(session, "audit", tell))
-        stack.enter_context(configured(session, settings_for(session)))
+        stack.enter_context(spark_conf(session, settings_for(session)))
         places = stack.enter_context(Storage(session))
         places.check_replaceable(out, REPLACED)
         sources = [find_source(path, places) for path in paths]
@@ -67,7 +67,7 @@ def audit(
         tell("looking at the log")
         written = read_logs(session, sources)
         pieces = of_files(session, sources) or of_rows(written)
-        looked = look_at(pieces, stack)
+        looked = survey_log(pieces, stack)
         log = narrowed(written)
         runs = looked.runs
         check_separate(runs, sources)
@@ -76,7 +76,7 @@ def audit(
         by_name = dict(zip(names, runs, strict=True))
         spans = read_spans(session, sources, by_name)
         cut, moved = cut_off(sources, by_name), moved_clocks(sources, by_name)
-        with audited(
+        with audit_log(
             log, pieces, looked, names, order, spans, slice_copies, tell, cut, moved
         ) as found:
             tell("writing")
@@ -86,10 +86,10 @@ def audit(
             if explain and not summary.causal:
                 tell("looking for the reasons")
                 worst = explained(found, explain)
-        return told_of(summary, worst, names, runs, sources)
+        return build_result(summary, worst, names, runs, sources)
 
 
-def told_of(
+def build_result(
     summary: AuditSummary,
     worst: list[Found],
     names: Sequence[str],

@@ -34,12 +34,12 @@ from antecede_audit.spark.long_flights import (
     pack_slices,
     with_windows,
 )
-from antecede_audit.spark.open_copies import closed, count_open, looked_up, lost_copies
-from antecede_audit.spark.persisting import kept_parcels
+from antecede_audit.spark.open_copies import count_open, join_ends, lost_copies, resolve_from_log
+from antecede_audit.spark.persisting import persist_packed
 from antecede_audit.spark.pieces import LogReader
-from antecede_audit.spark.settings import BATCH_BY_ROWS, configured
+from antecede_audit.spark.settings import BATCH_BY_ROWS, spark_conf
 from antecede_audit.spark.survey import Flights, LogSurvey, RunSize, extent_of, with_run_numbers
-from antecede_audit.spark.verdict import doubts, scattered_runs
+from antecede_audit.spark.verdict import clock_contradictions, scattered_runs
 
 Tell: TypeAlias = Callable[[str], None]
 
@@ -198,7 +198,7 @@ class AuditJob:
 
     def _overview(self, sliced: DataFrame) -> list[int]:
         """The large runs that slices cannot judge by the clock; why, goes down with all others."""
-        told = {(row["run"], row["number"]) for row in doubts(sliced).collect()}
+        told = {(row["run"], row["number"]) for row in clock_contradictions(sliced).collect()}
         suspects = sorted(run for run, number in told if number == MIXED)
         told = {(run, number) for run, number in told if number != MIXED}
         if suspects:
@@ -236,10 +236,10 @@ class AuditJob:
         """For queries that group rows by copies: a task has room for its groups, or has to sort."""
         copies = sum(run.copies for run in self._runs)
         tasks = {"spark.sql.shuffle.partitions": str(self._parts(copies))}
-        return configured(self._rows.sparkSession, tasks)
+        return spark_conf(self._rows.sparkSession, tasks)
 
     def _kept(self, table: DataFrame) -> DataFrame:
-        return kept_parcels(table, self._stack)
+        return persist_packed(table, self._stack)
 
     def _sliced(self, plan: SlicePlan) -> DataFrame:
         """The rows of the log in slices."""
@@ -266,21 +266,21 @@ class AuditJob:
 
     def _judged_opens(self, sliced: DataFrame, tell: Tell) -> list[DataFrame]:
         """What comes of the copies that reach beyond their slices."""
-        copies = self._kept(closed(sliced))
+        copies = self._kept(join_ends(sliced))
         self.method.long_flights, unclear = count_open(copies)
         parts = [lost_copies(copies)]
         if unclear:
-            parts.append(self._kept(looked_up(copies, self._rows, unclear)))
+            parts.append(self._kept(resolve_from_log(copies, self._rows, unclear)))
         if self.method.long_flights:
             tell("judging long flights")
-            with configured(self._rows.sparkSession, FEW_PARCELS):
+            with spark_conf(self._rows.sparkSession, FEW_PARCELS):
                 found = self._kept(self._judged_long_flights(copies))
                 found.count()  # Worked out now, while that holds.
             parts.append(found)
         return parts
 
     def _judged_long_flights(self, copies: DataFrame) -> DataFrame:
-        """The violations in which a long flight is late. In: what `closed` returns."""
+        """The violations in which a long flight is late. In: what `join_ends` returns."""
         blurs = self.method.plan.blurs
         ends = self._kept(with_windows(copies, max(1, self.method.plan.overlap_ns)))
         windows = find_windows(ends)

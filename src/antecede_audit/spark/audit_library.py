@@ -26,10 +26,10 @@ from antecede_audit.spark.audit_judge import JudgedLog, Tell, judged_events, set
 from antecede_audit.spark.audit_stages import counted
 from antecede_audit.spark.event_logs import ONLY_RUN, narrowed, with_all_columns
 from antecede_audit.spark.job_names import named_jobs, silent
-from antecede_audit.spark.persisting import PersistedTables, kept_parcels, persisted
+from antecede_audit.spark.persisting import PersistedTables, persist_packed, persisted
 from antecede_audit.spark.pieces import LogReader, of_rows
-from antecede_audit.spark.settings import configured
-from antecede_audit.spark.survey import LogSurvey, look_at
+from antecede_audit.spark.settings import spark_conf
+from antecede_audit.spark.survey import LogSurvey, survey_log
 
 NOTHING_CUT: Final[Mapping[str, Set[int]]] = {}
 
@@ -76,17 +76,17 @@ def audit(
     """
     named = with_all_columns(events)
     session = events.sparkSession
-    with configured(session, settings_for(session)), ExitStack() as stack:
+    with spark_conf(session, settings_for(session)), ExitStack() as stack:
         tell = stack.enter_context(named_jobs(session, "audit", tell))
         tell("looking at the log")
         pieces = of_rows(named)
-        looked = look_at(pieces, stack)
+        looked = survey_log(pieces, stack)
         names = [run.run_id for run in looked.runs]
         log = narrowed(named)
-        return audited(log, pieces, looked, names, order, spans, slice_copies, tell)
+        return audit_log(log, pieces, looked, names, order, spans, slice_copies, tell)
 
 
-def audited(
+def audit_log(
     events: DataFrame,
     pieces: LogReader,
     looked: LogSurvey,
@@ -112,8 +112,8 @@ def audited(
         log = with_run_ids(counted(judged.events), names)
         clocks = {names.index(run): of for run, of in moved.items()} | judged.method.offsets
         early = {
-            each: kept_parcels(
-                verdict.find_early(findings, each, names, clocks, judged.method.buckets), stack
+            each: persist_packed(
+                verdict.violations_of(findings, each, names, clocks, judged.method.buckets), stack
             )
             for each in judged.orders
         }
@@ -127,8 +127,8 @@ def audited(
         named = with_run_ids(findings, names)
         duplicates, losses, inventions = (verdict.reported(named, name) for name in REPORTED)
         if cut:
-            losses = known_only(losses, cut, "target")
-            inventions = known_only(inventions, cut, "sender")
+            losses = without_cut_off(losses, cut, "target")
+            inventions = without_cut_off(inventions, cut, "sender")
             summary = without_unknown(summary, losses, inventions, ends_of(log, cut))
         return AuditTables(
             violations=known,
@@ -142,7 +142,7 @@ def audited(
         )
 
 
-def known_only(found: DataFrame, cut: Mapping[str, Set[int]], column: str) -> DataFrame:
+def without_cut_off(found: DataFrame, cut: Mapping[str, Set[int]], column: str) -> DataFrame:
     """Without what may be there, in the part of a log that is missing."""
     doubtful = F.broadcast(cut_table(found, cut, column))
     return found.join(doubtful, ["run_id", column], "leftanti").select(*found.columns)

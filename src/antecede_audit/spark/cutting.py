@@ -18,9 +18,9 @@ from antecede_audit.judging.copies import (
     ArrowBatch,
     Integers,
     Rows,
-    moves_of,
+    equal_runs,
+    offset_of_each,
     stable_order,
-    stretches_of,
 )
 from antecede_audit.judging.log_columns import EventColumns, RunKey
 from antecede_audit.judging.slice_plan import SlicePlan
@@ -65,7 +65,7 @@ def cut_pieces(
     for batch in batches:
         for table in read(batch):
             rows = with_offsets(EventColumns(table).rows(numbers), offsets)
-            yield from parcels_of(rows, plan)
+            yield from keyed_by_slice(rows, plan)
 
 
 def with_offsets(rows: Rows, offsets: Offsets) -> Rows:
@@ -76,11 +76,11 @@ def with_offsets(rows: Rows, offsets: Offsets) -> Rows:
     place = np.where(rows.delivered, rows.process, rows.sender)
     for run, of_run in offsets.items():
         ours = np.flatnonzero(rows.run == run)
-        clock_ns[ours] += moves_of(place[ours], of_run)
+        clock_ns[ours] += offset_of_each(place[ours], of_run)
     return replace(rows, clock_ns=clock_ns)
 
 
-def parcels_of(rows: Rows, plan: SlicePlan) -> Iterator[ArrowBatch]:
+def keyed_by_slice(rows: Rows, plan: SlicePlan) -> Iterator[ArrowBatch]:
     """Rows, packed for the slices that see them."""
     placed, first, last = plan.slices_of(rows.run, rows.clock_ns)
     index, number = seen_by(first, last)
@@ -89,7 +89,7 @@ def parcels_of(rows: Rows, plan: SlicePlan) -> Iterator[ArrowBatch]:
         index, number = index[is_wanted], number[is_wanted]
     order = stable_order(number)
     index, number = placed[index[order]], number[order]
-    for start, end in stretches_of(number):
+    for start, end in equal_runs(number):
         contents = [
             rows.chosen(as_range(index[begin : min(begin + PARCEL_ROWS, end)])).packed()
             for begin in range(start, end, PARCEL_ROWS)

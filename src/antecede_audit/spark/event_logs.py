@@ -26,7 +26,7 @@ from pyspark.sql.types import (
 from antecede.core.errors import LocalError
 from antecede.eventlog.layout import (
     PARTITION,
-    find_settled,
+    find_finished_runs,
     partition_folder,
     run_folders,
     run_id_of,
@@ -44,7 +44,7 @@ from antecede_audit.spans.schemas import SPANS
 from antecede_audit.spark.job_names import named
 from antecede_audit.spark.schemas import EVENTS, with_run_id
 from antecede_audit.spark.session import first_line
-from antecede_audit.spark.storage import Storage, literal, path_here
+from antecede_audit.spark.storage import Storage, literal, local_path
 
 WITNESSED: Final = (*JUDGED, *TRACE_COLUMNS)
 """What an audit reads of a log: all that it says about a violation."""
@@ -117,10 +117,10 @@ def find_source(path: str, places: Storage | None = None) -> LogSource:
 
     Without `places` the path is one of this machine.
     """
-    here = path_here(path) if places is None else places.local(path)
+    here = local_path(path) if places is None else places.local(path)
     if here is None:
         assert places is not None, "only Spark knows other places"
-        return find_elsewhere(path.rstrip("/"), places)
+        return find_remote(path.rstrip("/"), places)
     place = here
     if (place / EVENTS_FOLDER).is_dir():
         place = place / EVENTS_FOLDER
@@ -138,7 +138,7 @@ def find_source(path: str, places: Storage | None = None) -> LogSource:
     )
 
 
-def find_elsewhere(path: str, places: Storage) -> LogSource:
+def find_remote(path: str, places: Storage) -> LogSource:
     """What is at a path that only Spark can read; unfinished logs are not looked for there."""
     top = f"{path}/{EVENTS_FOLDER}" if places.exists(f"{path}/{EVENTS_FOLDER}") else path
     files = [name for name, _ in places.files(top) if suffix_of(Path(name))]
@@ -189,7 +189,7 @@ def runs_at(place: Path) -> dict[str, list[Path]]:
 
     There are none where recorders left only unfinished ones.
     """
-    runs = find_settled(place)
+    runs = find_finished_runs(place)
     names = {processes_file(file) for files in runs.values() for file in files}
     return {run: [file for file in files if file not in names] for run, files in runs.items()}
 

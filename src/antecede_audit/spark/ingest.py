@@ -32,19 +32,19 @@ from antecede_audit.shuffle import (
     ROWS_OF_A_TASK,
     ROWS_WORTH_A_TASK,
     SparkShuffle,
-    at_rest,
-    tasks_wanted,
+    default_partitions,
+    without_gc,
 )
 from antecede_audit.spans.formats.catalogue import AUTO
 from antecede_audit.spans.names import run_named
-from antecede_audit.spans.partitioning import packing
-from antecede_audit.spans.reading import ReadOptions, packed_contents, packed_parts
+from antecede_audit.spans.partitioning import partition_records
+from antecede_audit.spans.reading import ReadOptions, read_contents, read_parts
 from antecede_audit.spans.schemas import LONG, PARTS, table
-from antecede_audit.spans.steps import IngestRequest, OrderedCopies, carried_out
+from antecede_audit.spans.steps import IngestRequest, OrderedCopies, run_ingest
 from antecede_audit.spans.summary import IngestSummary
 from antecede_audit.spark.job_names import named, named_jobs
 from antecede_audit.spark.schemas import EVENTS
-from antecede_audit.spark.settings import BATCH_BY_ROWS, configured
+from antecede_audit.spark.settings import BATCH_BY_ROWS, spark_conf
 from antecede_audit.spark.storage import Storage, literal
 from antecede_audit.spark.table_formats import (
     PARQUET,
@@ -101,7 +101,7 @@ def ingest(
         check_new_run(spark, table_name, run)
     with ExitStack() as stack:
         tell = stack.enter_context(named_jobs(spark, "ingest", tell))
-        stack.enter_context(configured(spark, BATCH_BY_ROWS))
+        stack.enter_context(spark_conf(spark, BATCH_BY_ROWS))
         found = without_known_anywhere(spark, found, earlier)
         if (unchanged := nothing_new(earlier, found)) is not None:
             return unchanged
@@ -111,12 +111,12 @@ def ingest(
         buckets = buckets_for(found, earlier, spark)
         tables = read_found(spark, found, manner, 0 if earlier is None else earlier.parts, buckets)
         if earlier is not None:
-            packed = partial(packing, buckets=buckets)
+            packed = partial(partition_records, buckets=buckets)
             stored = records_anywhere(spark, places, earlier)
             tables = [*(one.mapInArrow(named(packed), PARCELS) for one in stored), *tables]
         records = SparkShuffle(reduce(DataFrame.unionByName, tables)).kept(stack)
         asked = IngestRequest(found=found, earlier=earlier, run=run, repair=repair, tell=tell)
-        summary, events = carried_out(
+        summary, events = run_ingest(
             asked, records, buckets, outputs_at(spark, places, target, run, earlier), stack
         )
         if table_name is not None and events is not None:
@@ -148,7 +148,9 @@ def buckets_for(found: TraceFiles, earlier: PreviousIngest | None, spark: SparkS
     """Over how many buckets spans are spread, by the size of what is going to be read."""
     size = sum(weight_of_file(*file) for file in (*found.files, *found.elsewhere))
     records = 0 if earlier is None else sum(one.records for one in earlier.summary.read)
-    few = min(4 * tasks_wanted(spark), size // BUCKET_BYTES_MIN + records // ROWS_WORTH_A_TASK + 1)
+    few = min(
+        4 * default_partitions(spark), size // BUCKET_BYTES_MIN + records // ROWS_WORTH_A_TASK + 1
+    )
     return min(max(size // BUCKET_BYTES, records // ROWS_OF_A_TASK * 4, few), BUCKETS_MAX)
 
 
@@ -157,7 +159,7 @@ def read_found(
 ) -> list[DataFrame]:
     """The records in all files: Python opens those of this machine, Spark those elsewhere.
 
-    Out: parcels of `packing`.
+    Out: parcels of `partition_records`.
     """
     tables = []
     rows = [
@@ -170,12 +172,14 @@ def read_found(
         # A row for each task, so that none has more than it should.
         each = spark.range(0, tasks, 1, tasks).withColumnRenamed("id", "task")
         joined = each.join(F.broadcast(parts), on="task", how="inner").select(*PARTS.names)
-        tables.append((joined, partial(packed_parts, manner=manner, buckets=buckets)))
+        tables.append((joined, partial(read_parts, manner=manner, buckets=buckets)))
     if found.elsewhere:
         first = first_part + len(rows)
         numbers = {path: number for number, (path, _) in enumerate(found.elsewhere, start=first)}
         files = spark.read.format("binaryFile").load([literal(path) for path in numbers])
         contents = files.select("path", "content")
-        reading = partial(packed_contents, numbers=numbers, manner=manner, buckets=buckets)
+        reading = partial(read_contents, numbers=numbers, manner=manner, buckets=buckets)
         tables.append((contents, reading))
-    return [one.mapInArrow(named(partial(at_rest, stage=stage)), PARCELS) for one, stage in tables]
+    return [
+        one.mapInArrow(named(partial(without_gc, stage=stage)), PARCELS) for one, stage in tables
+    ]

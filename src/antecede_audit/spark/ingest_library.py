@@ -13,15 +13,15 @@ from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 from antecede.core.errors import LocalError
 from antecede_audit.columns.clock_offsets import ClockOffsets
 from antecede_audit.parcels import PARCELS
-from antecede_audit.shuffle import SparkShuffle, tasks_by_size, tasks_wanted
-from antecede_audit.spans.partitioning import packing
+from antecede_audit.shuffle import SparkShuffle, default_partitions, tasks_by_size
+from antecede_audit.spans.partitioning import partition_records
 from antecede_audit.spans.schemas import RECORDS, SPAN, STORED_AS
-from antecede_audit.spans.steps import counted_reading, ordered, understood
+from antecede_audit.spans.steps import count_records, extract_messages, order_events
 from antecede_audit.spark.ingest import event_log
 from antecede_audit.spark.job_names import named, named_jobs
 from antecede_audit.spark.persisting import PersistedTables, persisted
 from antecede_audit.spark.schemas import PROCESSES
-from antecede_audit.spark.settings import BATCH_BY_BYTES, BATCH_BY_ROWS, configured
+from antecede_audit.spark.settings import BATCH_BY_BYTES, BATCH_BY_ROWS, spark_conf
 
 REQUIRED: Final = ("trace_id", "span_id", "process", "start_ns")
 NAMES: Final = {outside: inside for inside, outside in STORED_AS.items()}
@@ -62,21 +62,21 @@ def spans_to_events(spans: DataFrame, *, repair: bool = True) -> EventTables:
     with (
         named_jobs(session, "spans_to_events") as describe,
         ExitStack() as stack,
-        configured(session, BATCH_BY_BYTES | tasks_for(spans, describe)),
+        spark_conf(session, BATCH_BY_BYTES | tasks_for(spans, describe)),
     ):
-        buckets = BUCKETS_OF_A_TASK * tasks_wanted(session)
+        buckets = BUCKETS_OF_A_TASK * default_partitions(session)
         describe("reading spans")
-        with configured(session, BATCH_BY_ROWS):
-            pack = partial(packing, buckets=buckets)
+        with spark_conf(session, BATCH_BY_ROWS):
+            pack = partial(partition_records, buckets=buckets)
             packed = as_records(spans).mapInArrow(named(pack), PARCELS)
             records = SparkShuffle(packed).kept(stack)
-            reading, _ = counted_reading(records)
+            reading, _ = count_records(records)
         describe("finding messages")
-        traffic = understood(records, buckets, reading, repair, stack)
+        traffic = extract_messages(records, buckets, reading, repair, stack)
         records.dropped()
         known = traffic.known
         describe("putting events in order")
-        log = event_log(ordered(traffic, stack))
+        log = event_log(order_events(traffic, stack))
         rows = list(enumerate(known.names.values()))
         return EventTables(
             events=persisted(log, stack, StorageLevel.DISK_ONLY),
@@ -90,7 +90,7 @@ def tasks_for(spans: DataFrame, describe: Callable[[str], None]) -> dict[str, st
     """A setting for a few spans: no more tasks than they are worth; nothing if they are many."""
     describe("looking how many spans there are")
     count = len(spans.select(F.lit(True)).take(COUNTED_FIRST + 1))
-    usual = tasks_wanted(spans.sparkSession)
+    usual = default_partitions(spans.sparkSession)
     return {} if count > COUNTED_FIRST else {SHUFFLED: str(tasks_by_size(usual, count))}
 
 

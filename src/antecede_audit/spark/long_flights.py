@@ -28,9 +28,9 @@ from antecede_audit.judging.copies import (
     Flags,
     Integers,
     column_of,
-    gather,
+    equal_runs,
+    gather_copies,
     stable_order,
-    stretches_of,
 )
 from antecede_audit.judging.kernel_input import NOTHING, find_messages, number_places
 from antecede_audit.judging.slice_plan import SlicePlan
@@ -257,7 +257,7 @@ def pack_slices(
     Out: `PARCELS`.
     """
     for number, rows in rows_of_slices(batches, blurs):
-        gathered = gather(rows)
+        gathered = gather_copies(rows)
         stretch = slices[number]
         copies = begun_in(gathered.copies, gathered.messages, stretch)
         del rows, gathered
@@ -293,7 +293,7 @@ def begun_in(copies: Copies, of_copy: Integers, stretch: Slice) -> Copies:
 def packed_copies(copies: Copies, group: Integers, start_ns: int) -> Iterator[ArrowBatch]:
     """Copies as `PARCELS`, each for its group."""
     order = stable_order(group)
-    for start, end in stretches_of(group[order]):
+    for start, end in equal_runs(group[order]):
         for begin in range(start, end, PARCEL_COPIES):
             which = order[begin : min(begin + PARCEL_COPIES, end)]
             columns = [

@@ -21,7 +21,7 @@ SENT_MAX: Final = 1_000_000
 """So many keys are sent to every executor, some 100 MB; for more the log is shuffled once more."""
 
 
-def closed(sliced: DataFrame) -> DataFrame:
+def join_ends(sliced: DataFrame) -> DataFrame:
     """What slices know together about each open copy.
 
     In:  findings.
@@ -64,7 +64,9 @@ def is_unclear() -> Column:
 
 
 def count_open(copies: DataFrame) -> tuple[int, int]:
-    """How many of the copies that `closed` returns are long flights, and how many are unclear."""
+    """How many of the copies that `join_ends` returns are long flights, and how many are
+    unclear.
+    """
     row = copies.agg(
         F.count_if(is_long()).alias("long"), F.count_if(is_unclear()).alias("unclear")
     ).collect()[0]
@@ -72,15 +74,15 @@ def count_open(copies: DataFrame) -> tuple[int, int]:
 
 
 def lost_copies(copies: DataFrame) -> DataFrame:
-    """The losses among open copies. In: what `closed` returns. Out: `FINDINGS`."""
+    """The losses among open copies. In: what `join_ends` returns. Out: `FINDINGS`."""
     lost = copies.where(F.col("submitted") & (F.col("deliveries") == 0))
     return lost.select(as_findings(LOSS, position="position", time_ns="time_ns"))
 
 
-def looked_up(copies: DataFrame, rows: DataFrame, unclear: int) -> DataFrame:
+def resolve_from_log(copies: DataFrame, rows: DataFrame, unclear: int) -> DataFrame:
     """The duplicates and inventions among so many unclear copies.
 
-    In:  what `closed` returns; what `counted_rows` returns.
+    In:  what `join_ends` returns; what `counted_rows` returns.
     Out: `FINDINGS`.
     """
     asked = copies.where(is_unclear()).select(*KEY)

@@ -17,7 +17,7 @@ def persisted(
     return stored
 
 
-def kept_parcels(table: DataFrame, stack: ExitStack) -> DataFrame:
+def persist_packed(table: DataFrame, stack: ExitStack) -> DataFrame:
     """The same for rows that are parcels of a megabyte: kept on the disk.
 
     All of a task's are one object in Java's memory, and with others beside it there is no room to

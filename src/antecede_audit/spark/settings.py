@@ -22,7 +22,7 @@ BATCH_BY_BYTES: Final = {
 
 
 @contextmanager
-def configured(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+def spark_conf(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
     """Change settings of the session for a while."""
     before = {name: session.conf.get(name, None) for name in settings}
     for name, value in settings.items():

@@ -60,7 +60,7 @@ def scheme_of(path: str) -> str:
     return head if colon and rest.startswith("/") and "/" not in head else ""
 
 
-def is_plain(path: str) -> bool:
+def is_local_path(path: str) -> bool:
     """Whether a path is one of this machine for certain, before any Spark has started."""
     if scheme_of(path):
         return False
@@ -70,7 +70,7 @@ def is_plain(path: str) -> bool:
     return not any(os.environ.get(name) for name in SETTINGS_ELSEWHERE)
 
 
-def path_here(path: str) -> Path:
+def local_path(path: str) -> Path:
     """A path of this machine; `LocalError` if only Spark can read it."""
     scheme = scheme_of(path)
     if scheme and scheme != THIS_MACHINE:
@@ -95,7 +95,7 @@ class Storage(ExitStack):
     def local(self, path: str) -> Path | None:
         """The path on this machine's disk; None if it is elsewhere."""
         scheme = scheme_of(path) or urlsplit(self._default()).scheme
-        return path_here(path) if scheme == THIS_MACHINE else None
+        return local_path(path) if scheme == THIS_MACHINE else None
 
     def address(self, path: str) -> str:
         """The path as Spark is to be told it: whole, and without a slash at its end."""

@@ -37,8 +37,8 @@ from antecede_audit.judging.copies import (
     Integers,
     Rows,
     extremes,
-    gather,
-    moves_of,
+    gather_copies,
+    offset_of_each,
 )
 from antecede_audit.judging.log_columns import READ, TRACE_ID, EventColumns, RunKey, complaint_about
 from antecede_audit.judging.slice_plan import RunExtent
@@ -136,15 +136,15 @@ def gather_facts(events: DataFrame, checked: Sequence[str] = ()) -> list[RunSize
     """
     more = [name for name in checked if name not in (*READ, TRACE_ID)]
     with ExitStack() as stack:
-        return look_at(of_rows(events, more), stack).runs
+        return survey_log(of_rows(events, more), stack).runs
 
 
-def look_at(pieces: LogReader, stack: ExitStack) -> LogSurvey:
+def survey_log(pieces: LogReader, stack: ExitStack) -> LogSurvey:
     """All runs, by source and id; `LocalError` names a row that is wrong, if there is one.
 
     What is seen is kept until the stack is closed.
     """
-    looking = partial(look, read=pieces.read)
+    looking = partial(survey_batches, read=pieces.read)
     seen = persisted(pieces.table.mapInArrow(named(looking), LOOKED), stack)
     merged = {name: F.sum(name) for name in SUMS}
     merged |= {name: F.min(name) for name in LEAST} | {name: F.max(name) for name in GREATEST}
@@ -197,7 +197,7 @@ def facts_of(log: EventColumns) -> list[RunSize]:
     )
 
 
-def look(batches: Iterator[ArrowBatch], read: Reader) -> Iterator[ArrowBatch]:
+def survey_batches(batches: Iterator[ArrowBatch], read: Reader) -> Iterator[ArrowBatch]:
     """What there is in these pieces. Out: `LOOKED`."""
     for batch in batches:
         for table in read(batch):
@@ -261,7 +261,7 @@ def levels_of(sender: Integers, sequence: Integers) -> Integers:
 
 def flights_of(rows: Rows) -> Flights:
     """When the copies of these rows began and ended, and where; one of both, if it lacks one."""
-    copies: Copies = gather(rows).copies
+    copies: Copies = gather_copies(rows).copies
     begun, ended = copies.submitted_position != NEVER, copies.delivered_position != NEVER
     begin = np.where(begun, copies.submitted_ns, copies.delivered_ns)
     end = np.where(ended, copies.delivered_ns, copies.submitted_ns)
@@ -311,4 +311,4 @@ def extent_of(run: RunSize, sample: Flights | None, offsets: Mapping[int, int]) 
 def moved_flights(flights: Flights, offsets: Mapping[int, int]) -> Flights:
     """The same, by clocks that are moved by these offsets."""
     where = flights[:, 2:]
-    return np.concatenate([flights[:, :2] + moves_of(where, offsets), where], axis=1)
+    return np.concatenate([flights[:, :2] + offset_of_each(where, offsets), where], axis=1)

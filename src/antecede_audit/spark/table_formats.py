@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 from antecede.core.errors import LocalError
 from antecede_audit.jobs.worker_files import SHARED
 from antecede_audit.spark.session import first_line
-from antecede_audit.spark.settings import configured
+from antecede_audit.spark.settings import spark_conf
 
 PARQUET: Final = "parquet"
 PACKAGES: Final = {
@@ -83,7 +83,7 @@ def write_run(rows: DataFrame, name: str, run_id: str, format_name: str) -> None
     again = has_run(session, name, run_id)
     try:
         if again:
-            with configured(session, OVERWRITING):
+            with spark_conf(session, OVERWRITING):
                 rows.select(*session.table(name).columns).write.insertInto(name, overwrite=True)
         else:
             writer = rows.write.format(format_name).mode("append").partitionBy("run_id")

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 from pyspark.sql.types import BinaryType, StructField, StructType
 
-from antecede_audit.jobs.worker_files import SUMS, without_leftovers, written
+from antecede_audit.jobs.worker_files import SUMS, without_leftovers, write_parquet_part
 from antecede_audit.judging.copies import ArrowBatch, packed_columns, unpacked_columns
 from antecede_audit.judging.definition import Order
 from antecede_audit.judging.finding_tables import (
@@ -22,7 +22,7 @@ from antecede_audit.judging.finding_tables import (
     Moved,
     arrow_table,
     chosen,
-    early_messages,
+    latest_cause_of_each,
 )
 from antecede_audit.judging.raw_findings import (
     BACKWARDS,
@@ -46,7 +46,7 @@ NUMBERS: Final = ("run", *(name for name in PLACED.names if name != "run_id"))
 """The columns of early messages."""
 
 
-def find_early(
+def violations_of(
     findings: DataFrame, order: Order, names: Sequence[str], moved: Moved, buckets: int
 ) -> DataFrame:
     """The messages that came too early, where events are ordered so.
@@ -66,7 +66,7 @@ def early_in(
 ) -> Iterator[ArrowBatch]:
     """The early messages in these parcels. Out: `EARLY`."""
     contents = [content for batch in batches for content in batch.column("content")]
-    early = early_messages(violations_in(contents), moved)
+    early = latest_cause_of_each(violations_in(contents), moved)
     figures: bytes | None = ViolationFigures.of(early, names).packed()
     for begin in range(0, len(early["run"]), PARCEL_ROWS):
         part = chosen(early, slice(begin, begin + PARCEL_ROWS))
@@ -95,7 +95,9 @@ def write_violations(early: DataFrame, names: Sequence[str], folder: Path) -> No
     """Have workers write what `violations` returns. In: `EARLY`; nothing there may be traced."""
     folder.mkdir(parents=True)
     unpack = partial(rows_in, names=names, schema=VIOLATIONS)
-    write = partial(written, stage=unpack, folder=str(folder), names=VIOLATIONS.names, counted=())
+    write = partial(
+        write_parquet_part, stage=unpack, folder=str(folder), names=VIOLATIONS.names, counted=()
+    )
     early.select("content").mapInArrow(named(write), SUMS).collect()
     without_leftovers(folder)
 
@@ -165,7 +167,7 @@ def renamed(table: DataFrame, side: str, *names: str) -> DataFrame:
     return table.select(*others, *(F.col(name).alias(f"{side}_{name}") for name in names))
 
 
-def doubts(findings: DataFrame) -> DataFrame:
+def clock_contradictions(findings: DataFrame) -> DataFrame:
     """What speaks against following the clock, by run, each thing once.
 
     Beside what slices say themselves: `BACKWARDS` if some process has smaller positions in a

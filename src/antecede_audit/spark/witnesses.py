@@ -46,7 +46,9 @@ def with_witnesses(
         return []
     spans = spans_of(rows, found, clockless)
     counts = spans.groupBy("number").agg(F.count(F.lit(1)).alias("events")).collect()
-    chosen = affordable({row["number"]: row["events"] for row in counts}, events_max, total_max)
+    chosen = within_search_limit(
+        {row["number"]: row["events"] for row in counts}, events_max, total_max
+    )
     table = spans.where(F.col("number").isin(chosen)).toArrow()
     told = list(found)
     for number in chosen:
@@ -56,7 +58,7 @@ def with_witnesses(
     return told
 
 
-def affordable(events: Mapping[int, int], events_max: int, total_max: int) -> list[int]:
+def within_search_limit(events: Mapping[int, int], events_max: int, total_max: int) -> list[int]:
     """The violations that are looked into, by number: from the first on, as long as there is room.
 
     `events` says how many there are to look at for each.

@@ -17,7 +17,7 @@ from antecede_audit.judging.findings import Violation
 from antecede_audit.judging.moments import moment
 from antecede_audit.judging.verdict_summary import GRADES, RECORDED
 from antecede_cli.console import Console, figures_table, signed_text
-from antecede_cli.options import defaulted
+from antecede_cli.options import option_with_default
 from antecede_cli.spark import is_local, need_spark, spark_progress, spark_session
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ a message was delivered too early, and 3 if nothing was delivered, so that nothi
 @click.command(epilog=EPILOG, short_help="Judge causal order in event logs of any size.")
 @click.argument("paths", metavar="EVENTS...", nargs=-1)
 @click.option("--out", required=True, metavar="DIR", help="Where the tables go.")
-@defaulted(
+@option_with_default(
     "--explain",
     "explained",
     type=click.IntRange(0),
@@ -235,7 +235,7 @@ a message was delivered too early, and 3 if nothing was delivered, so that nothi
     metavar="NAME",
     help="Audit the table catalog.db.name, too.  Needs Spark.",
 )
-@defaulted(
+@option_with_default(
     "--format",
     "format_name",
     type=click.Choice(["parquet", "orc", "delta", "iceberg"]),
@@ -280,7 +280,7 @@ def command(
         "tables": tables,
         "format_name": format_name,
     }
-    found = carried_out(context, paths, out, options, master)
+    found = audit_paths(context, paths, out, options, master)
     if as_json:
         click.echo(json.dumps(found.summary.as_object(), indent=2))
     else:
@@ -308,7 +308,7 @@ class Options(TypedDict):
     format_name: str
 
 
-def carried_out(
+def audit_paths(
     context: click.Context,
     paths: tuple[str, ...],
     out: str,
@@ -324,13 +324,13 @@ def carried_out(
 
         return audit_plain(paths, out, order=order, explain=explain)
     need_spark()
-    from antecede_audit.jobs.audit import audit_small
+    from antecede_audit.jobs.audit import audit_here
     from antecede_audit.spark.audit_job import audit
     from antecede_audit.spark.pieces import session_settings
 
     with spark_progress() as progress:
         if is_simple:
-            found = audit_small(paths, out, order=order, explain=explain, tell=progress.tell)
+            found = audit_here(paths, out, order=order, explain=explain, tell=progress.tell)
             if found is not None:
                 return found
         progress.tell("starting Spark")

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from antecede.units import counted, duration_text
 from antecede_cli.console import Console, counts_table, figures_table, reasons_table, signed_text
-from antecede_cli.options import defaulted, parse_names
+from antecede_cli.options import option_with_default, parse_names
 from antecede_cli.spark import check_writable, is_local, need_spark, spark_progress, spark_session
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ there is such a file, or no message was found.
 @click.command(epilog=EPILOG, short_help="Read the traces of other systems.")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option("--out", required=True, metavar="DIR", help="Where the tables go.")
-@defaulted("--format", "format_name", type=click.Choice(FORMATS), default="auto")
+@option_with_default("--format", "format_name", type=click.Choice(FORMATS), default="auto")
 @click.option("--no-repair", is_flag=True, help="Leave clocks alone, however wrong they are.")
 @click.option("--run-id", help="What the run is called.  [default: after the first PATH]")
 @click.option(
@@ -100,7 +100,7 @@ there is such a file, or no message was found.
     metavar="NAME",
     help="Add the events to the table catalog.db.name, too.  Needs Spark.",
 )
-@defaulted(
+@option_with_default(
     "--table-format",
     type=click.Choice(["parquet", "orc", "delta", "iceberg"]),
     default="parquet",
@@ -139,7 +139,7 @@ def command(
         "keep": parse_names(keep),
         "append": append,
     }
-    summary = carried_out(context, paths, out, options, (table, table_format), master)
+    summary = ingest_paths(context, paths, out, options, (table, table_format), master)
     if as_json:
         click.echo(json.dumps(summary.as_object(), indent=2))
     else:
@@ -163,7 +163,7 @@ class Options(TypedDict):
     append: bool
 
 
-def carried_out(
+def ingest_paths(
     context: click.Context,
     paths: tuple[str, ...],
     out: str,
@@ -174,7 +174,7 @@ def carried_out(
     """Ingest: what fits into this process right here, all else on Spark."""
     name, format_name = table
     need_spark()
-    from antecede_audit.jobs.ingest import ingest_small
+    from antecede_audit.jobs.ingest import ingest_here
     from antecede_audit.jobs.trace_files import find_files
     from antecede_audit.spark.ingest import ingest
 
@@ -183,7 +183,7 @@ def carried_out(
     check_writable(out)
     with spark_progress() as progress:
         if master is None and name is None:
-            summary = ingest_small(paths, out, **options, tell=progress.tell)
+            summary = ingest_here(paths, out, **options, tell=progress.tell)
             if summary is not None:
                 return summary
         progress.tell("starting Spark")

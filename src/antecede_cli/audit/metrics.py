@@ -62,17 +62,17 @@ def command(
     Spark, as is everything if --master is given; the figures are the same.
     """
     need_spark()
-    from antecede_audit.jobs.measure import measure_small
+    from antecede_audit.jobs.measure import measure_here
     from antecede_audit.spark.measure import measure_logs
-    from antecede_audit.spark.storage import Storage, is_plain
+    from antecede_audit.spark.storage import Storage, is_local_path
     from antecede_lab.evaluate.outputs import write_rows
 
     check_readable(*events)
     check_writable(out, names=WRITTEN)
     with spark_progress() as progress:
         runs = None
-        if master is None and (out is None or is_plain(out)):
-            runs = measure_small(events, non_causal=non_causal)
+        if master is None and (out is None or is_local_path(out)):
+            runs = measure_here(events, non_causal=non_causal)
         if runs is not None and out is not None:
             claim(Path(out), WRITTEN)
             write_rows(Path(out), "metrics", runs)

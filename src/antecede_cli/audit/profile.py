@@ -84,7 +84,7 @@ def command(
     --master is given; the figures are the same.
     """
     need_spark()
-    from antecede_audit.jobs.profile import profile_small
+    from antecede_audit.jobs.profile import profile_here
     from antecede_audit.measure.sampling import ENTRIES_MAX
     from antecede_audit.spark.profile import TABLES, profile, summary_object, write_json
 
@@ -97,7 +97,7 @@ def command(
     with spark_progress() as progress:
         progress.tell(f"profiling {folder}")
         is_simple = master is None and sample_above is None
-        runs = profile_small(folder, str(target), run_id=run_id) if is_simple else None
+        runs = profile_here(folder, str(target), run_id=run_id) if is_simple else None
         if runs is None:
             progress.tell("starting Spark")
             with spark_session(context, master) as session:

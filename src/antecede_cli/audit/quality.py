@@ -9,7 +9,7 @@ from rich.table import Table
 
 from antecede.units import counted, duration_text
 from antecede_cli.console import Console, counts_table, figures_table, signed_text
-from antecede_cli.options import defaulted
+from antecede_cli.options import option_with_default
 from antecede_cli.spark import need_spark, spark_progress
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ Nothing is written, and no Spark is started; of very many spans the first millio
 
 @click.command(epilog=EPILOG, short_help="Say what traces are like, before any verdict.")
 @click.argument("paths", metavar="TRACES...", nargs=-1, required=True)
-@defaulted("--format", "format_name", type=click.Choice(FORMATS), default="auto")
+@option_with_default("--format", "format_name", type=click.Choice(FORMATS), default="auto")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def command(paths: tuple[str, ...], format_name: str, as_json: bool) -> None:
     """Say how far traces can be believed: what is missing, what contradicts itself, which clocks.

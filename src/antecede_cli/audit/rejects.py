@@ -13,7 +13,7 @@ from antecede.core.errors import LocalError
 from antecede.eventlog.layout import part_files
 from antecede.eventlog.parquet import numbered_rows, read_table
 from antecede_cli.console import Console, reasons_table
-from antecede_cli.options import defaulted
+from antecede_cli.options import option_with_default
 from antecede_cli.spark import check_readable
 
 COLUMNS: Final = ("source", "position", "reason", "excerpt")
@@ -30,7 +30,9 @@ Examples:
 @click.command(epilog=EPILOG, short_help="Show what an ingest could not read.")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--reason", metavar="TEXT", help="Only those whose reason has this in it.")
-@defaulted("--limit", type=click.IntRange(0), default=20, metavar="N", help="Show so many; 0: all.")
+@option_with_default(
+    "--limit", type=click.IntRange(0), default=20, metavar="N", help="Show so many; 0: all."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print them as JSON lines.")
 def command(folder: Path, reason: str | None, limit: int, as_json: bool) -> None:
     """Show what `antecede ingest --out DIR` could not read: where it stands, and why.

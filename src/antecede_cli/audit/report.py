@@ -9,7 +9,7 @@ import click
 
 from antecede.core.errors import LocalError
 from antecede_cli.audit.audit import has_lab
-from antecede_cli.options import DURATION, defaulted
+from antecede_cli.options import DURATION, option_with_default
 from antecede_cli.spark import is_local, need_spark, spark_session
 
 EPILOG: Final = """
@@ -40,7 +40,7 @@ Spark can read (s3a://…, hdfs://…).
     nargs=-1,
     required=True,
 )
-@defaulted(
+@option_with_default(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
     default=Path("report.html"),
@@ -60,7 +60,7 @@ Spark can read (s3a://…, hdfs://…).
     metavar="URL",
     help="Link findings to their traces: an address with {trace_id} in it.",
 )
-@defaulted("--title", default="antecede report")
+@option_with_default("--title", default="antecede report")
 @click.option("--open", "opened", is_flag=True, help="Open it in the browser.")
 @click.option("--master", help="A Spark master URL, if DIR is not on this machine.")
 @click.pass_context

@@ -10,7 +10,7 @@ from antecede.core.errors import LocalError
 from antecede.eventlog.atomic_files import write_atomically
 from antecede.units import counted
 from antecede_cli.console import Console
-from antecede_cli.options import DURATION, defaulted
+from antecede_cli.options import DURATION, option_with_default
 from antecede_cli.spark import check_readable, check_writable, need_spark, spark_session
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ have awaited; the latest row counts.
 @click.command(epilog=EPILOG, short_help="Judge event logs while they grow.")
 @click.argument("source", metavar="EVENTS")
 @click.option("--out", required=True, metavar="DIR", help="Where findings go.")
-@defaulted(
+@option_with_default(
     "--format",
     "format_name",
     type=click.Choice(["parquet", "json", "orc", "otlp", "jaeger", "zipkin"]),
@@ -61,21 +61,23 @@ have awaited; the latest row counts.
     type=click.Choice(["process", "trace"]),
     help="What counts as a cause, as for `antecede audit`.",
 )
-@defaulted("--every", type=DURATION, default="10s", help="Look that often.")
-@defaulted(
+@option_with_default("--every", type=DURATION, default="10s", help="Look that often.")
+@option_with_default(
     "--patience",
     type=DURATION,
     default="30s",
     help="A process that is silent for longer no longer holds up the judgement of the others.",
 )
-@defaulted("--lost-after", type=DURATION, default="60s", help="What takes longer is reported lost.")
-@defaulted(
+@option_with_default(
+    "--lost-after", type=DURATION, default="60s", help="What takes longer is reported lost."
+)
+@option_with_default(
     "--horizon",
     type=DURATION,
     default="600s",
     help="What takes longer no longer keeps everything since then in memory.",
 )
-@defaulted(
+@option_with_default(
     "--longest",
     type=DURATION,
     default="60s",
@@ -175,21 +177,21 @@ class Page:
 
     def _write(self, progress: "list[BatchProgress]", channels: "list[Channel]") -> None:
         from antecede_audit.report.watch_page import watch_page
-        from antecede_audit.spark.storage import is_plain, path_here
+        from antecede_audit.spark.storage import is_local_path, local_path
 
-        if not is_plain(self._out):
+        if not is_local_path(self._out):
             return
         text = watch_page(progress, channels, self._names(), self._source, self._every_s)
-        with write_atomically(path_here(self._out) / PAGE) as partial:
+        with write_atomically(local_path(self._out) / PAGE) as partial:
             partial.write_text(text, encoding="utf-8")
 
     def _names(self) -> Mapping[int, str]:
         """What the processes are called, if the log says so."""
         from antecede.eventlog.processes import read_processes
-        from antecede_audit.spark.storage import is_plain, path_here
+        from antecede_audit.spark.storage import is_local_path, local_path
 
-        for place in filter(is_plain, (self._source, self._out)):
+        for place in filter(is_local_path, (self._source, self._out)):
             with suppress(OSError, LocalError):
-                if names := read_processes(path_here(place)):
+                if names := read_processes(local_path(place)):
                     return names
         return {}

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from antecede import compiled
 from antecede_cli.console import Console, wide_console
-from antecede_cli.options import defaulted
+from antecede_cli.options import option_with_default
 from antecede_lab.bench.catalogue import ENCRYPTED, PEERS, PLAIN
 from antecede_lab.bench.contest import (
     P50,
@@ -82,7 +82,7 @@ def command() -> None:
 
 @command.command(epilog=EPILOG)
 @click.option("--peer", "keys", multiple=True, help="Only this one; may be repeated.")
-@defaulted(
+@option_with_default(
     "--size",
     "sizes",
     type=click.IntRange(1, 1 << 20),
@@ -90,8 +90,8 @@ def command() -> None:
     default=(64, 1024),
     help="Bytes in a message; may be repeated.",
 )
-@defaulted("--rounds", type=click.IntRange(1), default=5)
-@defaulted(
+@option_with_default("--rounds", type=click.IntRange(1), default=5)
+@option_with_default(
     "--seconds",
     type=click.FloatRange(0.05, 20),
     default=1.5,
@@ -150,7 +150,7 @@ Examples:
 
 @command.command(epilog=STUDY_EPILOG)
 @click.argument("name", type=click.Choice(list(STUDIES)))
-@defaulted("--rounds", type=click.IntRange(1), default=3)
+@option_with_default("--rounds", type=click.IntRange(1), default=3)
 @click.option("--json", "out", type=JSON_FILE, callback=in_a_folder, help="Write them here, too.")
 def study(name: str, rounds: int, out: Path | None) -> None:
     """Measure antecede alone, and print the figures as JSON.

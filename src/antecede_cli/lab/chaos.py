@@ -12,9 +12,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 
 from antecede.units import counted
 from antecede_cli.console import progress_bar
-from antecede_cli.options import COUNT, DURATION, NUMBER, defaulted
+from antecede_cli.options import COUNT, DURATION, NUMBER, option_with_default
 from antecede_lab.chaos.cluster import PERIOD_S, Cluster, outcome_object, outcome_text, schedule_of
-from antecede_lab.chaos.simulated import ordeal_of, undergo
+from antecede_lab.chaos.simulated import fault_plan, run_plan
 from antecede_lab.simulator.nodes.departures import POWER_FAILED
 
 FAULTS: Final = 20
@@ -57,16 +57,16 @@ machine does in between is not, so a finding of real processes may need several 
 
 
 @click.command(epilog=EPILOG, short_help="Kill nodes, cut them off, and judge what is left.")
-@defaulted("--seed", type=COUNT, default=1)
-@defaulted("--nodes", type=click.IntRange(3, 50), default=5)
+@option_with_default("--seed", type=COUNT, default=1)
+@option_with_default("--nodes", type=click.IntRange(3, 50), default=5)
 @click.option("--time", "duration", type=DURATION, help="Draw faults for so long.")
 @click.option("--faults", type=COUNT, help=f"Or: so many of them.  [default: {FAULTS}]")
-@defaulted("--rate", type=NUMBER, default=60.0, help="Messages a second.")
+@option_with_default("--rate", type=NUMBER, default=60.0, help="Messages a second.")
 @click.option(
     "--journal", is_flag=True, help="Nodes have journals: who is killed goes on, all kept."
 )
 @click.option("--simulated", type=COUNT, help="Judge so many simulated clusters instead.")
-@defaulted("--protocol", default="hybrid", help="With --simulated.")
+@option_with_default("--protocol", default="hybrid", help="With --simulated.")
 @click.option("--list", "listing", is_flag=True, help="Show the schedule and stop.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write it there too.")
@@ -116,7 +116,7 @@ def run_simulated(
     with progress_bar(*COLUMNS) as bar:
         task = bar.add_task("clusters", total=runs)
         for number in range(seed, seed + runs):
-            outcome = undergo(protocol, ordeal_of(number, journal=journal))
+            outcome = run_plan(protocol, fault_plan(number, journal=journal))
             totals["messages"] += outcome.result.messages
             totals["deliveries"] += outcome.result.deliveries
             totals["datagrams"] += outcome.result.datagrams
@@ -135,7 +135,7 @@ def run_simulated(
         f"{counted(totals['fences'], 'expulsion')} told, "
         f"{counted(totals['power'], 'crash', 'crashes')} at a write of a journal",
         *(
-            f"WRONG: {found}: {ordeal_of(number, journal=journal).command(protocol)}"
+            f"WRONG: {found}: {fault_plan(number, journal=journal).command(protocol)}"
             for number, found in wrong.items()
         ),
     ]

@@ -12,11 +12,11 @@ from rich.table import Table
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.errors import LocalError, not_called
 from antecede_cli.console import Console, progress_bar
-from antecede_cli.options import defaulted
+from antecede_cli.options import option_with_default
 from antecede_lab.catalogue import find_protocol
 from antecede_lab.checker.check import STATES_MAX, CheckResult, check
 from antecede_lab.checker.enumerate import SIZE_MAX, every_program
-from antecede_lab.checker.expulsion_search import PartingFailure, PartingResult, check_partings
+from antecede_lab.checker.expulsion_search import PartingFailure, PartingResult, check_expulsions
 from antecede_lab.checker.failure_story import Failure
 from antecede_lab.checker.programs import PROGRAMS, Program, objection, parse
 
@@ -50,8 +50,8 @@ The exit status is 1 if something was wrong, and the smallest failure found is t
 
 
 @click.command(epilog=EPILOG)
-@defaulted("--protocol", default="hybrid", help="Its name, or module:INFO.")
-@defaulted(
+@option_with_default("--protocol", default="hybrid", help="Its name, or module:INFO.")
+@option_with_default(
     "--program",
     "wanted",
     multiple=True,
@@ -67,28 +67,28 @@ The exit status is 1 if something was wrong, and the smallest failure found is t
 @click.option(
     "--multicast", is_flag=True, help="With --every: to any set of targets, not just one."
 )
-@defaulted(
+@option_with_default(
     "--programs-max",
     type=click.IntRange(1, 1 << 62),
     default=500,
     help="With --every: at most so many, taken evenly from all of them.",
 )
-@defaulted("--losses", type=FAULTS, default=1, help="Packets lost.")
-@defaulted("--duplications", type=FAULTS, default=0, help="Packets doubled.")
-@defaulted(
+@option_with_default("--losses", type=FAULTS, default=1, help="Packets lost.")
+@option_with_default("--duplications", type=FAULTS, default=0, help="Packets doubled.")
+@option_with_default(
     "--expiries",
     type=FAULTS,
     default=0,
     help="Times each process's timer fires between other steps (always when nothing else happens).",
 )
-@defaulted("--crashes", type=FAULTS, default=0, help="Processes that crash.")
-@defaulted(
+@option_with_default("--crashes", type=FAULTS, default=0, help="Processes that crash.")
+@option_with_default(
     "--expulsions",
     type=FAULTS,
     default=0,
     help="Times that a process expels another, dead or alive, at any moment.",
 )
-@defaulted(
+@option_with_default(
     "--states-max",
     type=click.IntRange(1, 1 << 62),
     default=STATES_MAX,
@@ -137,7 +137,9 @@ def command(
         faults = f"any order, losses {losses}; crashes {crashes}, expulsions {expulsions}"
         results = checked(
             programs,
-            lambda x, show: check_partings(info, x, losses, crashes, expulsions, states_max, show),
+            lambda x, show: check_expulsions(
+                info, x, losses, crashes, expulsions, states_max, show
+            ),
         )
     else:
         faults = f"{network_text(info, losses, duplications)}; expiries {expiries}"

@@ -15,7 +15,7 @@ from antecede.core.errors import LocalError, not_called
 from antecede.eventlog.atomic_files import check_replaceable
 from antecede.units import duration_text
 from antecede_cli.console import Console, figures_table, progress_bar
-from antecede_cli.options import defaulted, parse_names
+from antecede_cli.options import option_with_default, parse_names
 from antecede_lab.comparison.campaign import (
     DEFAULT_PROTOCOLS,
     FAMILIES,
@@ -98,7 +98,7 @@ verdict that is not a plain confirmation is explained below it, with the command
     default="",
     help="These numbers of processes, separated by commas, for metadata, state and --ks.",
 )
-@defaulted("--seed", type=click.IntRange(0, SEED_MAX), default=1)
+@option_with_default("--seed", type=click.IntRange(0, SEED_MAX), default=1)
 @click.option(
     "--seeds",
     type=click.IntRange(1, SEEDS_MAX),
@@ -110,7 +110,7 @@ verdict that is not a plain confirmation is explained below it, with the command
     help="Runs on networks that do not suit a protocol, of every size.",
 )
 @click.option("--ks", "ks", is_flag=True, help="Instead: how much metadata KS carries.")
-@defaulted(
+@option_with_default(
     "--host",
     type=click.Choice([CORE, NODE]),
     default=CORE,

@@ -35,7 +35,7 @@ from antecede_audit.report.spacetime.recording import MISSING, Recording, build_
 from antecede_audit.report.spacetime.times import latencies_ns
 from antecede_audit.spark.java import find_java
 from antecede_cli.console import Console, progress_bar
-from antecede_cli.options import defaulted
+from antecede_cli.options import option_with_default
 from antecede_cli.output import Failed
 from antecede_cli.spark import SparkProgress, interrupted_in_silence
 from antecede_lab.catalogue import find_protocol
@@ -490,7 +490,7 @@ What an earlier demo left there is replaced; a folder with anything else in it i
 
 @click.command(epilog=EPILOG, short_help="See it all at work, on a bad network.")
 @click.option("--quick", is_flag=True, help="Smaller, in less than a minute.")
-@defaulted(
+@option_with_default(
     "--out",
     type=click.Path(path_type=Path),
     metavar="DIR",

@@ -8,7 +8,7 @@ import click
 
 from antecede.units import counted, duration_text
 from antecede_cli.console import Console
-from antecede_cli.options import COUNT, NUMBER, defaulted
+from antecede_cli.options import COUNT, NUMBER, option_with_default
 from antecede_cli.spark import (
     check_readable,
     check_writable,
@@ -67,14 +67,14 @@ gets `workload/`, `processes/` and `summary.json`, which says what is real and w
     type=COUNT,
     help="In all.  [default: as many as recorded; with overlay, for each copy]",
 )
-@defaulted(
+@option_with_default(
     "--load",
     type=NUMBER,
     default=1.0,
     help="Messages a second of a process, compared with the recording.",
 )
-@defaulted("--speed", type=NUMBER, default=1.0, help="Divide all durations by this.")
-@defaulted("--seed", type=COUNT, default=1)
+@option_with_default("--speed", type=NUMBER, default=1.0, help="Divide all durations by this.")
+@option_with_default("--seed", type=COUNT, default=1)
 @click.option("--run", "run_id", help="The run to grow, if there are several.")
 @click.option("--name", help="What to call the grown run.  [default: RUN-METHOD-PROCESSES]")
 @click.option(

@@ -19,7 +19,7 @@ from antecede.network_model.faults import DelayJump, Faults, Partition, SlowLink
 from antecede.network_model.latency import Latency
 from antecede.units import counted, duration_text, three_digits
 from antecede_audit.eventlog.reader import read_events
-from antecede_audit.judging.departures import DepartureVerdict, judge
+from antecede_audit.judging.departures import DepartureVerdict, judge_departures
 from antecede_audit.judging.explain import explain_verdict
 from antecede_audit.judging.findings import OracleVerdict
 from antecede_audit.judging.oracle import check_log
@@ -408,20 +408,20 @@ def epilog() -> str:
 
 
 @click.command(epilog=epilog(), short_help="Run one simulation.")
-@units.defaulted(
+@units.option_with_default(
     "-p",
     "--protocol",
     default="hybrid",
     help=f"One of {', '.join(PROTOCOLS)}, or module:INFO for your own.",
 )
-@units.defaulted("-n", "--processes", type=units.COUNT, default=8)
-@units.defaulted("-m", "--messages", type=units.COUNT, default=2000, help="In all.")
+@units.option_with_default("-n", "--processes", type=units.COUNT, default=8)
+@units.option_with_default("-m", "--messages", type=units.COUNT, default=2000, help="In all.")
 @click.option("--rate", type=units.NUMBER, help="Messages per second of each process.")
 @click.option(
     "--interval", type=units.DURATION, help="The same as a mean time between two.  [default: 10ms]"
 )
-@units.defaulted("--payload", type=units.COUNT, default=64, help="Bytes in a message.")
-@units.defaulted(
+@units.option_with_default("--payload", type=units.COUNT, default=64, help="Bytes in a message.")
+@units.option_with_default(
     "-w",
     "--workload",
     "workload_name",
@@ -431,7 +431,7 @@ def epilog() -> str:
 @click.option(
     "--set", "settings", type=units.SETTING, multiple=True, help="A setting of the workload."
 )
-@units.defaulted(
+@units.option_with_default(
     "--network", "network_name", default="lossy", help="What lies between them; listed below."
 )
 @click.option("--latency", type=LATENCY, help="One-way delays instead of the network's own.")
@@ -455,7 +455,7 @@ def epilog() -> str:
     multiple=True,
     help="Make everything slower from START to END.",
 )
-@units.defaulted(
+@units.option_with_default(
     "--host",
     type=click.Choice([CORE, NODE]),
     default=CORE,
@@ -474,7 +474,7 @@ def epilog() -> str:
     type=POLICY,
     help="Let nodes expel who is silent: majority:200ms or after:200ms.  [default: nobody]",
 )
-@units.defaulted(
+@units.option_with_default(
     "--handling",
     type=units.DURATION,
     default="0",
@@ -489,8 +489,10 @@ def epilog() -> str:
     "--send-limit", type=units.COUNT, help="Messages that may be unacknowledged at a process."
 )
 @click.option("--receive-limit", type=units.COUNT, help="Messages held back at a process.")
-@units.defaulted("--seed", type=units.COUNT, default=1)
-@units.defaulted("--until", type=units.DURATION, default="1h", help="Simulated time at most.")
+@units.option_with_default("--seed", type=units.COUNT, default=1)
+@units.option_with_default(
+    "--until", type=units.DURATION, default="1h", help="Simulated time at most."
+)
 @click.option(
     "--link/--no-link",
     default=None,
@@ -586,7 +588,7 @@ def carry_out(
         log = None
     verdict = None if log is None else check_log(log)
     gone = len(result.departures.gone)
-    judgement = judge(log, result.departures) if log is not None and gone else None
+    judgement = judge_departures(log, result.departures) if log is not None and gone else None
     at_rest = result.leftovers.pending == 0
     if as_json:
         click.echo(json.dumps(summary_object(result, verdict), indent=2))

@@ -28,7 +28,7 @@ from antecede_cli.messaging.chat_session import (
     run_chat,
     run_demo,
 )
-from antecede_cli.options import SHARE, HumanNumber, defaulted
+from antecede_cli.options import SHARE, HumanNumber, option_with_default
 from antecede_cli.output import Failed
 from antecede_lab.catalogue import find_protocol
 from antecede_lab.simulator.networks import NETWORKS, build_network, parse_latency
@@ -83,7 +83,7 @@ Examples:
     help="Another delay for it, such as uniform:10ms:3s.",
 )
 @click.option("--loss", type=SHARE, help="Another share of datagrams lost.")
-@defaulted("--seed", default=1, help="Chooses what the network does.")
+@option_with_default("--seed", default=1, help="Chooses what the network does.")
 @click.option("--trace", metavar="DIR", help="Write the event log there; not with --demo.")
 @click.option(
     "--speed",

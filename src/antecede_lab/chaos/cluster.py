@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Final, Self, TypeAlias, final
 
 from antecede.units import counted
-from antecede_audit.judging.departures import DepartureVerdict, judge
+from antecede_audit.judging.departures import DepartureVerdict, judge_departures
 from antecede_lab.chaos.node_lives import ClusterLog, Counts, NodeLife, start_node
 from antecede_lab.chaos.proxy import Conditions, Proxy
 from antecede_lab.child import Child, ChildFailed, interrupts_held
@@ -378,7 +378,7 @@ class Cluster:
         counts.left_out, counts.wrongly_left_out = witness.left_out()
         counts.datagrams = sum(counter.received for counter in counters)
         counts.lost = sum(counter.lost + counter.cut for counter in counters)
-        judgement = judge(witness.log(), witness.departures)
+        judgement = judge_departures(witness.log(), witness.departures)
         return ClusterOutcome(counts=counts, judgement=judgement, failures=self.failures)
 
     def _end(self) -> None:

@@ -13,7 +13,7 @@ from typing import Final, final
 from antecede.core.catalogue import ProtocolInfo
 from antecede.network_model.faults import DelayJump, Faults, Partition
 from antecede.network_model.latency import Exponential, Latency, Uniform
-from antecede_audit.judging.departures import DepartureVerdict, judge
+from antecede_audit.judging.departures import DepartureVerdict, judge_departures
 from antecede_lab.simulator.nodes.faults import (
     CRASH,
     EXPEL,
@@ -79,7 +79,7 @@ class SimulatedOutcome:
         return found if self.rested else {**found, "restless": 1}
 
 
-def ordeal_of(seed: int, *, journal: bool = False) -> FaultPlan:
+def fault_plan(seed: int, *, journal: bool = False) -> FaultPlan:
     """The ordeal of this seed: every third one is a time of suspicion.
 
     With journals, power fails too, and who was without it goes on.
@@ -190,7 +190,7 @@ def delay_jump(random: Random) -> DelayJump:
     return DelayJump(start_ns=start_ns, end_ns=start_ns + 80 * MS, extra_ns=extra_ns)
 
 
-def undergo(protocol: str | ProtocolInfo, ordeal: FaultPlan) -> SimulatedOutcome:
+def run_plan(protocol: str | ProtocolInfo, ordeal: FaultPlan) -> SimulatedOutcome:
     """Run it, and judge it."""
     workload = Poisson(
         ordeal.nodes,
@@ -215,6 +215,6 @@ def undergo(protocol: str | ProtocolInfo, ordeal: FaultPlan) -> SimulatedOutcome
     return SimulatedOutcome(
         ordeal=ordeal,
         result=result,
-        judgement=judge(result.log, result.departures),
+        judgement=judge_departures(result.log, result.departures),
         rested=result.leftovers.pending == 0,
     )

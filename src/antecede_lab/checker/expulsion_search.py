@@ -348,7 +348,7 @@ class PartingResult:
         self.failure: Final = failure
 
 
-def check_partings(
+def check_expulsions(
     info: ProtocolInfo,
     program: Program,
     losses: int,

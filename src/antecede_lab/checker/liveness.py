@@ -38,7 +38,7 @@ class Finding:
         self.verdict: Final = verdict
 
 
-def settled(world: World, state: State, steps: list[Step]) -> Finding | None:
+def runs_to_rest(world: World, state: State, steps: list[Step]) -> Finding | None:
     """Let a state come to rest without faults, oldest packets first; None if all is well then."""
     run = FairSchedule(world, state, steps.copy())
     rounds = 0

@@ -12,7 +12,7 @@ from mypy_extensions import i64
 
 from antecede.core.values import Value
 from antecede_lab.checker.interleavings import EXPIRE, State, Step, World
-from antecede_lab.checker.liveness import PACKETS_MAX, Finding, endless, settled
+from antecede_lab.checker.liveness import PACKETS_MAX, Finding, endless, runs_to_rest
 from antecede_lab.checker.verdicts import RESTLESS
 
 PROGRESS_EVERY: Final = 4096
@@ -122,7 +122,7 @@ class DepthFirst:
                 self._enter(state, digest)
         elif digest in self._on_path:
             # Everything but an arrival uses something up, so packets beget packets in a circle.
-            self._note(settled(self._world, state, self._path()))
+            self._note(runs_to_rest(self._world, state, self._path()))
 
     def _enter(self, state: State, digest: bytes) -> None:
         """Look at a new state."""
@@ -134,7 +134,7 @@ class DepthFirst:
         steps = self._world.steps(state)
         if is_quiescent(state, steps):
             seen.quiescent += 1
-            self._note(settled(self._world, state, self._path()))
+            self._note(runs_to_rest(self._world, state, self._path()))
         elif len(self._stack) >= PACKETS_MAX:
             self._note(Finding(self._path(), endless(0)))
         self._on_path.add(digest)
@@ -166,7 +166,7 @@ def shortest(world: World, budgets: Budgets, kind: str, states_max: int) -> Find
         states[number] = None
         steps = world.steps(state)
         if is_quiescent(state, steps) or kind == RESTLESS:
-            finding = settled(world, state, way_to(ways, number))
+            finding = runs_to_rest(world, state, way_to(ways, number))
             if finding is not None and finding.verdict.kind == kind:
                 return finding
         for step in steps:

@@ -393,13 +393,13 @@ class ClaimVerdict:
 def verdicts_on(protocol: str, readings: Measurements) -> list[ClaimVerdict]:
     """A verdict on every claim about this protocol that was measured."""
     return [
-        judge(claim, observation)
+        compare_with_claim(claim, observation)
         for claim in claims_about(protocol)
         if (observation := observe(claim.aspect, protocol, readings)) is not None
     ]
 
 
-def judge(claim: Claim, observation: Observation) -> ClaimVerdict:
+def compare_with_claim(claim: Claim, observation: Observation) -> ClaimVerdict:
     """Compare one claim with what was seen."""
     if claim.aspect in GROWTH_ASPECTS:
         outcome, reason = judge_growth(claim, observation)

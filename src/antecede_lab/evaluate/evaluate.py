@@ -413,7 +413,7 @@ def add_batch(counts: Counts, batch: Any) -> None:  # noqa: ANN401 an Arrow batc
 # Steps whose results are kept: done once, and again only if what they rest on has changed.
 
 
-def kept(folder: Path, made_from: Mapping[str, Any], make: Callable[[], None]) -> bool:
+def cached_step(folder: Path, made_from: Mapping[str, Any], make: Callable[[], None]) -> bool:
     """Fill the folder unless it is there already, made from the same; whether it had to be."""
     file = folder / MADE_FROM
     recipe = json.loads(json.dumps({"antecede": __version__, **made_from}))
@@ -442,7 +442,7 @@ def ingest_trace(session: SparkSession, trace: Trace, folder: Path) -> bool:
             unit=trace.unit,
         )
 
-    return kept(folder, {**asdict(trace), "files": fingerprints(trace.paths)}, make)
+    return cached_step(folder, {**asdict(trace), "files": fingerprints(trace.paths)}, make)
 
 
 def fingerprints(paths: Sequence[str]) -> list[list[object]]:
@@ -470,7 +470,7 @@ def cut_workload(cut: TraceCut, trace: Path, folder: Path) -> bool:
         write_workload(run / "workload.parquet", rows)
         write_object(folder / SUMMARY, cut_summary(cut, rows, read_summary(trace)))
 
-    return kept(folder, {**asdict(cut), "from": read_object(trace / MADE_FROM)}, make)
+    return cached_step(folder, {**asdict(cut), "from": read_object(trace / MADE_FROM)}, make)
 
 
 def cut_summary(
@@ -501,7 +501,7 @@ def grow_workload(session: SparkSession, grown: GrownTrace, trace: Path, folder:
         graph = None if grown.graph is None else Path(grown.graph)
         grow(session, str(trace), str(folder), wanted, graph=graph, name=grown.name)
 
-    return kept(folder, {**asdict(grown), "from": read_object(trace / MADE_FROM)}, make)
+    return cached_step(folder, {**asdict(grown), "from": read_object(trace / MADE_FROM)}, make)
 
 
 def profile_workload(session: SparkSession, source: Path, folder: Path) -> bool:
@@ -511,7 +511,7 @@ def profile_workload(session: SparkSession, source: Path, folder: Path) -> bool:
         runs = profile(session, str(source), str(folder))
         write_object(folder / SUMMARY, summary_object(str(source), runs))
 
-    return kept(folder, {"from": read_object(source / MADE_FROM)}, make)
+    return cached_step(folder, {"from": read_object(source / MADE_FROM)}, make)
 
 
 def read_summary(folder: Path) -> dict[str, Any]:

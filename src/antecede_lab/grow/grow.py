@@ -44,7 +44,7 @@ from antecede_lab.grow.target_size import (
     GrowthPlan,
     GrowthRequest,
     Recorded,
-    planned,
+    plan_growth,
 )
 
 
@@ -160,7 +160,7 @@ def grow(
         names = read_names(session, source, chosen)
         sample = sampled(workload, {chosen: size}, stack, entries_max)
         structure = persisted(causal_structure(sample.workload), stack)
-        plan = planned(recorded(structure, names, sample, size), wanted)
+        plan = plan_growth(recorded(structure, names, sample, size), wanted)
         if services is None:
             growth = from_layers(structure, names, plan)
         else:

@@ -103,7 +103,7 @@ class GrowthPlan:
         return self.messages - (self.layers - 1) * self.recorded.messages
 
 
-def planned(recorded: Recorded, wanted: GrowthRequest) -> GrowthPlan:
+def plan_growth(recorded: Recorded, wanted: GrowthRequest) -> GrowthPlan:
     """The plan; `LocalError` says what is impossible."""
     check(recorded, wanted)
     sets = ceil(wanted.processes / recorded.processes) if wanted.method == OVERLAY else 1

@@ -52,11 +52,11 @@ def performed_batches(
     schema = to_arrow_schema(RUNS)
     for batch in batches:
         for row in batch.to_pylist():
-            done = performed(row, events_folder, time_limit_ns)
+            done = run_one(row, events_folder, time_limit_ns)
             yield pa.RecordBatch.from_pylist([done], schema=schema)
 
 
-def performed(row: Figures, events_folder: str | None, time_limit_ns: int) -> Figures:
+def run_one(row: Figures, events_folder: str | None, time_limit_ns: int) -> Figures:
     """The row of a planned run, with what came of it."""
     begin = time.perf_counter()
     try:

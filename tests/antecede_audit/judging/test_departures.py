@@ -1,6 +1,11 @@
 """What may be missing when somebody is gone, and what may not: each finding by hand."""
 
-from antecede_audit.judging.departures import Departures, ExpulsionRow, LateFromExpelled, judge
+from antecede_audit.judging.departures import (
+    Departures,
+    ExpulsionRow,
+    LateFromExpelled,
+    judge_departures,
+)
 from antecede_audit.judging.findings import Loss, MessageId
 from tests.antecede_audit.judging.stories import ALICE, BOB, CAROL, DAVE, Story
 
@@ -15,16 +20,16 @@ def gone(*processes: int, **news: object) -> Departures:
 def test_who_is_there_must_get_what_others_who_are_there_have_sent() -> None:
     story = Story()
     story.send(ALICE, BOB, at=1)
-    assert judge(story.log, gone(CAROL)).lost == [
+    assert judge_departures(story.log, gone(CAROL)).lost == [
         Loss(target=BOB, message=MessageId(ALICE, 1), submitted_ns=1_000)
     ]
-    assert judge(story.log, gone(CAROL)).findings() == {"lost": 1}
+    assert judge_departures(story.log, gone(CAROL)).findings() == {"lost": 1}
 
 
 def test_of_a_process_that_is_gone_anything_may_be_missing() -> None:
     story = Story()
     story.send(ALICE, BOB, CAROL, at=1)
-    assert judge(story.log, gone(ALICE)).ok
+    assert judge_departures(story.log, gone(ALICE)).ok
 
 
 def test_what_one_that_is_gone_may_have_missed_must_be_reported_to_its_sender() -> None:
@@ -32,9 +37,9 @@ def test_what_one_that_is_gone_may_have_missed_must_be_reported_to_its_sender() 
     story.send(ALICE, BOB, at=1)
     second = story.send(ALICE, BOB, at=2)
     story.deliver(BOB, second, at=3)
-    assert judge(story.log, gone(BOB)).findings() == {"unreported": 1}
-    assert judge(story.log, gone(BOB, undelivered={(ALICE, 1, BOB)})).ok
-    assert not judge(story.log, gone(BOB, undelivered={(ALICE, 2, BOB)})).ok
+    assert judge_departures(story.log, gone(BOB)).findings() == {"unreported": 1}
+    assert judge_departures(story.log, gone(BOB, undelivered={(ALICE, 1, BOB)})).ok
+    assert not judge_departures(story.log, gone(BOB, undelivered={(ALICE, 2, BOB)})).ok
 
 
 def test_who_goes_on_without_somebody_takes_nothing_more_of_it() -> None:
@@ -42,9 +47,11 @@ def test_who_goes_on_without_somebody_takes_nothing_more_of_it() -> None:
     slow = story.send(BOB, ALICE, at=1)
     story.deliver(ALICE, slow, at=9)
     fences = [ExpulsionRow(at=ALICE, gone=BOB, time_ns=5_000)]
-    judgement = judge(story.log, gone(BOB, fences=fences))
+    judgement = judge_departures(story.log, gone(BOB, fences=fences))
     assert judgement.stale == [LateFromExpelled(process=ALICE, message=MessageId(BOB, 1), gone=BOB)]
-    assert judge(story.log, gone(BOB, fences=[ExpulsionRow(at=ALICE, gone=BOB, time_ns=9_000)])).ok
+    assert judge_departures(
+        story.log, gone(BOB, fences=[ExpulsionRow(at=ALICE, gone=BOB, time_ns=9_000)])
+    ).ok
 
 
 def test_nor_does_anybody_who_has_what_was_sent_after_that() -> None:
@@ -57,7 +64,7 @@ def test_nor_does_anybody_who_has_what_was_sent_after_that() -> None:
     story.deliver(DAVE, passed_on, at=9)
     story.deliver(DAVE, slow, at=10)
     fences = [ExpulsionRow(at=ALICE, gone=BOB, time_ns=5_000)]
-    judgement = judge(story.log, gone(BOB, fences=fences))
+    judgement = judge_departures(story.log, gone(BOB, fences=fences))
     assert judgement.stale == [LateFromExpelled(process=DAVE, message=MessageId(BOB, 1), gone=BOB)]
 
 
@@ -67,7 +74,9 @@ def test_what_was_sent_before_binds_nobody() -> None:
     before = story.send(ALICE, CAROL, at=4)
     story.deliver(CAROL, before, at=7)
     story.deliver(CAROL, slow, at=10)
-    assert judge(story.log, gone(BOB, fences=[ExpulsionRow(at=ALICE, gone=BOB, time_ns=5_000)])).ok
+    assert judge_departures(
+        story.log, gone(BOB, fences=[ExpulsionRow(at=ALICE, gone=BOB, time_ns=5_000)])
+    ).ok
 
 
 def test_nothing_sent_after_an_expulsion_is_delivered_at_the_expelled() -> None:
@@ -75,7 +84,7 @@ def test_nothing_sent_after_an_expulsion_is_delivered_at_the_expelled() -> None:
     after = story.send(ALICE, BOB, at=6)
     story.deliver(BOB, after, at=7)
     fences = [ExpulsionRow(at=ALICE, gone=BOB, time_ns=5_000)]
-    judgement = judge(story.log, gone(BOB, fences=fences))
+    judgement = judge_departures(story.log, gone(BOB, fences=fences))
     assert judgement.findings() == {"stale": 1}
 
 
@@ -87,4 +96,4 @@ def test_order_counts_also_among_those_who_are_gone() -> None:
     answer = story.send(BOB, CAROL, at=4)
     story.deliver(CAROL, answer, at=5)
     story.deliver(CAROL, slow, at=9)
-    assert judge(story.log, gone(ALICE, BOB, CAROL)).findings() == {"violations": 1}
+    assert judge_departures(story.log, gone(ALICE, BOB, CAROL)).findings() == {"violations": 1}

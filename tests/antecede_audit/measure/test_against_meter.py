@@ -14,7 +14,7 @@ from antecede.eventlog.writers import write_events
 from antecede.network_model.faults import Faults
 from antecede.network_model.latency import Exponential, Lognormal, Uniform
 from antecede_audit.eventlog.restore import log_of
-from antecede_audit.jobs.measure import measure_small
+from antecede_audit.jobs.measure import measure_here
 from antecede_audit.measure.figures import MEASURED
 from antecede_audit.measure.instants import message_instants
 from antecede_audit.spark.measure import measured_runs
@@ -159,7 +159,7 @@ def test_log_and_meter_agree(
 def test_what_is_measured_without_spark_is_the_same(
     rows: dict[str, dict[str, Any]], dataset: Path, name: str
 ) -> None:
-    small = measure_small([str(dataset / f"run_id={name}")])
+    small = measure_here([str(dataset / f"run_id={name}")])
     assert small is not None
     [found] = small
     different = {

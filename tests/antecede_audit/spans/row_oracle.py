@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from antecede_audit.columns.hashing import hashes_of
+from antecede_audit.columns.hashing import hash_texts
 from antecede_audit.spans.formats.records import MessageRecord, SpanRecord
 from antecede_audit.spans.ties import ranks_of
 from tests.antecede_audit.spans.call_oracle import Call, calls_of_trace, span_key
@@ -137,7 +137,7 @@ def copies_of(
     calls: Sequence[Call], numbers: Mapping[str, int], offsets: Mapping[str, int]
 ) -> list[Sent]:
     """The copies with their numbers: by sender, time and hash."""
-    hashes = hashes_of(pa.array([call.message for call in calls], pa.string()))
+    hashes = hash_texts(pa.array([call.message for call in calls], pa.string()))
     placed = []
     for call, name in zip(calls, hashes.tolist(), strict=True):
         times = instants_of(call, offsets[call.sender], offsets[call.receiver])

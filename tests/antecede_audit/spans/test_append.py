@@ -18,7 +18,7 @@ from antecede.core.errors import LocalError
 from antecede.eventlog.ownership import NOTE
 from antecede.eventlog.processes import read_processes
 from antecede_audit.eventlog import read_events
-from antecede_audit.jobs.ingest import ingest_small
+from antecede_audit.jobs.ingest import ingest_here
 from antecede_audit.judging.oracle import check_log
 from antecede_audit.spans import steps
 from antecede_audit.spans.summary import IngestSummary
@@ -74,7 +74,7 @@ def batches_of(lines: Sequence[str], cuts: Sequence[int], folder: Path) -> list[
 
 def added(files: Sequence[Path], out: Path) -> IngestSummary:
     """The files, one after the other."""
-    found = [ingest_small([str(one)], str(out), append=True, run_id="run") for one in files]
+    found = [ingest_here([str(one)], str(out), append=True, run_id="run") for one in files]
     assert found[-1] is not None
     return found[-1]
 
@@ -86,7 +86,7 @@ def test_batches_are_judged_as_if_they_had_come_at_once(
 ) -> None:
     folder = tmp_path_factory.mktemp("batches")
     files = batches_of(crossing_requests(seed), cuts, folder)
-    whole = ingest_small([str(folder)], str(folder / "once"), run_id="run")
+    whole = ingest_here([str(folder)], str(folder / "once"), run_id="run")
     last = added(files, folder / "batches")
 
     assert findings(folder / "batches") == findings(folder / "once")
@@ -100,7 +100,7 @@ def test_there_is_something_to_find_in_these_batches(tmp_path: Path) -> None:
     found = set()
     for seed in range(10):
         (tmp_path / "a.jsonl").write_bytes(as_lines(*crossing_requests(seed)))
-        ingest_small([str(tmp_path / "a.jsonl")], str(tmp_path / str(seed)))
+        ingest_here([str(tmp_path / "a.jsonl")], str(tmp_path / str(seed)))
         found.add(len(findings(tmp_path / str(seed))[0]))
 
     assert len(found - {0}) > 2
@@ -112,12 +112,12 @@ def test_batches_on_spark_are_those_of_this_process(spark: SparkSession, tmp_pat
         (tmp_path / f"{number}.jsonl").write_bytes(random_requests(number))
         (tmp_path / f"{number}.csv").write_bytes(random_letters(number))
         batch = [str(tmp_path / f"{number}.{end}") for end in ("csv", "jsonl")]
-        small = ingest_small(batch, str(tmp_path / "small"), append=True, run_id="r/1")
+        small = ingest_here(batch, str(tmp_path / "small"), append=True, run_id="r/1")
         out = str(tmp_path / "mixed")
         if number == 1:
             large = ingest(spark, batch, out, append=True, run_id=None)
         else:
-            mixed = ingest_small(batch, out, append=True, run_id="r/1" if number == 0 else None)
+            mixed = ingest_here(batch, out, append=True, run_id="r/1" if number == 0 else None)
 
     assert mixed is not None
     assert small == mixed
@@ -140,7 +140,7 @@ def test_what_was_read_is_skipped_whatever_it_is_called(tmp_path: Path) -> None:
     assert tables_at(out) == before
 
     (tmp_path / "tuesday.csv").write_bytes(as_lines("a,b,3", "b,a,4"))
-    both = ingest_small(
+    both = ingest_here(
         [str(tmp_path / "copy.csv"), str(tmp_path / "tuesday.csv")],
         str(out),
         append=True,
@@ -209,12 +209,12 @@ def test_only_a_run_of_its_own_can_be_added_to(tmp_path: Path) -> None:
     added([tmp_path / "a.csv"], out)
 
     with pytest.raises(LocalError, match="has the run 'run', and 'other' is another"):
-        ingest_small([path], str(out), append=True, run_id="other")
+        ingest_here([path], str(out), append=True, run_id="other")
     for file in (out / "files").iterdir():
         file.unlink()
     (out / "files").rmdir()
     with pytest.raises(LocalError, match="does not have the records it was made from"):
-        ingest_small([path], str(out), append=True, run_id="run")
+        ingest_here([path], str(out), append=True, run_id="run")
 
 
 def test_the_command_adds_to_a_table_too(spark: SparkSession, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from antecede_audit.columns.arrow_rows import Batch, Row, batch_of_rows, rows_of
-from antecede_audit.spans.call_columns import calls_among
+from antecede_audit.spans.call_columns import call_messages
 from antecede_audit.spans.formats.records import SpanRecord
 from antecede_audit.spans.partitioning import CALLING, MOVED_SPANS
 from antecede_audit.spans.schemas import MESSAGES
@@ -55,7 +55,7 @@ def check_columns(found: list[SpanRecord], places: list[int] | None = None) -> N
     spread = packed(found)
     if places is not None:
         spread = spread.take(pa.array(places, pa.int64()))
-    at_once = rows_of(calls_among(spread, KEYS, tally), MESSAGES.names)
+    at_once = rows_of(call_messages(spread, KEYS, tally), MESSAGES.names)
     rows, counted = one_by_one(found)
 
     assert sorted(at_once, key=repr) == sorted(rows, key=repr)

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 
 from antecede.core.errors import LocalError
-from antecede_audit.jobs.ingest import ingest_small
+from antecede_audit.jobs.ingest import ingest_here
 from antecede_audit.jobs.trace_files import find_files
 from antecede_audit.spans.reading import ReadOptions
 from antecede_audit.spark.ingest import ingest
@@ -163,7 +163,7 @@ def test_a_flipped_bit_is_said_in_the_summary_and_by_the_exit_status(
 def test_a_wrong_checksum_at_the_end_is_damage_too(tmp_path: Path) -> None:
     packed = as_gzip(GOOD)
     (tmp_path / "a.csv.gz").write_bytes(flipped(packed, len(packed) - 6))
-    summary = ingest_small([str(tmp_path / "a.csv.gz")], str(tmp_path / "out"))
+    summary = ingest_here([str(tmp_path / "a.csv.gz")], str(tmp_path / "out"))
 
     assert summary is not None
     assert [(one.reason, one.records) for one in summary.damaged] == [
@@ -180,10 +180,10 @@ def test_damaged_files_are_the_same_on_spark_and_after_more_batches(
     (tmp_path / "2.tgz").write_bytes(tar[: len(tar) // 2])
     (tmp_path / "3.csv").write_bytes(GOOD)
     paths = [str(tmp_path / name) for name in ("1.csv.gz", "2.tgz", "3.csv")]
-    small = ingest_small(paths, str(tmp_path / "small"))
+    small = ingest_here(paths, str(tmp_path / "small"))
     large = ingest(spark, paths, str(tmp_path / "large"))
     for path in paths:
-        added = ingest_small([path], str(tmp_path / "added"), append=True)
+        added = ingest_here([path], str(tmp_path / "added"), append=True)
 
     assert small is not None
     assert small == large
@@ -198,7 +198,7 @@ def test_a_corrected_file_is_no_known_file(spark: SparkSession, tmp_path: Path) 
     file, out = tmp_path / "a.csv", str(tmp_path / "out")
     lines = [f"a,b,{number:06}" for number in range(30_000)]
     file.write_bytes(as_lines(*lines))
-    ingest_small([str(file)], out)
+    ingest_here([str(file)], out)
     file.write_bytes(as_lines(*lines).replace(b"a,b,015000\n", b"a,c,015000\n"))
     (tmp_path / "copy.csv").write_bytes(as_lines(*lines))
 
@@ -225,7 +225,7 @@ def test_the_command_says_that_a_file_has_changed(tmp_path: Path) -> None:
 def test_results_that_know_files_by_their_ends_are_not_added_to(tmp_path: Path) -> None:
     file, out = tmp_path / "a.csv", tmp_path / "out"
     file.write_bytes(GOOD)
-    ingest_small([str(file)], str(out))
+    ingest_here([str(file)], str(out))
     [part] = (out / "files").iterdir()
     rows = pq.read_table(part)
     old = pa.array(["0123456789abcdef" * 2] * rows.num_rows)
@@ -233,7 +233,7 @@ def test_results_that_know_files_by_their_ends_are_not_added_to(tmp_path: Path) 
     pq.write_table(rows.set_column(place, "fingerprint", old), part)
 
     with pytest.raises(LocalError, match=r"Ingest all files again, without --append"):
-        ingest_small([str(file)], str(out), append=True)
+        ingest_here([str(file)], str(out), append=True)
 
 
 def test_every_line_of_a_table_with_bad_times_is_accounted_for(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from antecede.core.errors import LocalError
 from antecede.eventlog.processes import read_processes
 from antecede_audit.eventlog import read_events, read_workload
 from antecede_audit.eventlog.workload import WorkloadRow
-from antecede_audit.jobs.ingest import ingest_small
+from antecede_audit.jobs.ingest import ingest_here
 from antecede_audit.judging.oracle import check_log
 from antecede_audit.spans.summary import FormatCount, IngestSummary
 from antecede_audit.spark.ingest import ingest
@@ -99,7 +99,7 @@ def mixed(
     """The samples, ingested once each way for the tests that only look."""
     out = tmp_path_factory.mktemp("mixed")
     if request.param == "small":
-        small = ingest_small([str(samples)], str(out), run_id="mixed run")
+        small = ingest_here([str(samples)], str(out), run_id="mixed run")
         assert small is not None
         return small, out
     spark = request.getfixturevalue("spark")
@@ -271,14 +271,14 @@ def test_clocks_are_repaired_or_left_alone(tmp_path: Path) -> None:
     """In this process; on Spark it is the same, as the tests of small jobs show."""
     (tmp_path / "skewed.json").write_bytes(skewed())
     out = tmp_path / "out"
-    raw = ingest_small([str(tmp_path / "skewed.json")], str(out), repair=False, run_id="raw")
+    raw = ingest_here([str(tmp_path / "skewed.json")], str(out), repair=False, run_id="raw")
 
     assert raw is not None
     assert raw.clock_offsets_ns == {"a": 0, "b": 0}
     assert (raw.counts["received_before_sent"], raw.counts["clamped"]) == (3, 3)
     assert not raw.repaired
 
-    repaired = ingest_small([str(tmp_path / "skewed.json")], str(out), run_id="repaired")
+    repaired = ingest_here([str(tmp_path / "skewed.json")], str(out), run_id="repaired")
 
     assert repaired is not None
     offsets = repaired.clock_offsets_ns
@@ -309,7 +309,7 @@ def test_numbers_of_lines_mean_those_of_the_same_file(tmp_path: Path) -> None:
     header = "sender,receiver,time,cause\n"
     (tmp_path / "a.csv").write_text(header + "x,y,1,\ny,z,5,1\n")
     (tmp_path / "b.csv").write_text(header + "w,y,2,\ny,z,6,1\n")
-    ingest_small([str(tmp_path)], str(tmp_path / "out"))
+    ingest_here([str(tmp_path)], str(tmp_path / "out"))
 
     answers = by_route(tmp_path / "out")
     waits = {row.message_id: row.causes for row in answers["y", "z"]}

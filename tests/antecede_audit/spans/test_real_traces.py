@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from antecede_audit.eventlog import read_events, read_workload
-from antecede_audit.jobs.ingest import ingest_small
+from antecede_audit.jobs.ingest import ingest_here
 from antecede_audit.jobs.trace_files import find_files, parts_of
 from antecede_audit.judging.oracle import check_log
 from antecede_audit.spans.formats.records import RejectRecord, SpanRecord
@@ -37,7 +37,7 @@ def data(name: str) -> str:
 
 def ingested(paths: list[str], out: Path) -> IngestSummary:
     """What traces come to, in this process: on Spark it is the same, as other tests show."""
-    summary = ingest_small(paths, str(out))
+    summary = ingest_here(paths, str(out))
     assert summary is not None
     return summary
 

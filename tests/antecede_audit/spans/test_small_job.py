@@ -18,8 +18,8 @@ from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 from antecede.core.errors import LocalError
 from antecede.eventlog.ownership import NOTE
 from antecede_audit import shuffle as moving
-from antecede_audit.columns.hashing import hashes_of
-from antecede_audit.jobs.ingest import ingest_small
+from antecede_audit.columns.hashing import hash_texts
+from antecede_audit.jobs.ingest import ingest_here
 from antecede_audit.jobs.trace_files import find_files, parts_of
 from antecede_audit.spans.formats.records import MessageRecord, SpanRecord
 from antecede_audit.spans.reading import ReadOptions, read_part
@@ -115,7 +115,7 @@ def test_the_tables_are_those_that_spark_makes(
         large = ingest(spark, [str(traces)], str(tmp_path / "large"), repair=repair, run_id="r/1")
     finally:
         spark.conf.set(adapting, "false")
-    small = ingest_small([str(traces)], str(tmp_path / "small"), repair=repair, run_id="r/1")
+    small = ingest_here([str(traces)], str(tmp_path / "small"), repair=repair, run_id="r/1")
 
     assert small == large
     assert tables_at(tmp_path / "small") == tables_at(tmp_path / "large")
@@ -132,7 +132,7 @@ def test_the_tables_are_those_of_the_oracle(tmp_path: Path, seed: int, repair: b
         write_samples(traces)
     (traces / "requests.jsonl").write_bytes(random_requests(seed))
     (traces / "letters.csv").write_bytes(random_letters(seed))
-    summary = ingest_small([str(traces)], str(tmp_path / "out"), repair=repair)
+    summary = ingest_here([str(traces)], str(tmp_path / "out"), repair=repair)
     assert summary is not None
     parts = parts_of(find_files([str(traces)]).files)
     records = [one for part in parts for one in read_part(part, ReadOptions())]
@@ -157,15 +157,15 @@ def test_the_hash_is_the_one_of_spark(spark: SparkSession) -> None:
     )
 
     found = [row["hash"] for row in hashed.orderBy("place").collect()]
-    assert hashes_of(pa.array(texts)).tolist() == found
+    assert hash_texts(pa.array(texts)).tolist() == found
 
 
 def test_what_is_too_much_or_elsewhere_is_left_to_spark(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(as_lines("a,b,1", "a,b,2", "a,b,3"))
     path = str(tmp_path / "a.csv")
 
-    assert ingest_small([path], str(tmp_path / "out"), records_max=2) is None
-    assert ingest_small([path], "s3://bucket/out") is None
+    assert ingest_here([path], str(tmp_path / "out"), records_max=2) is None
+    assert ingest_here([path], "s3://bucket/out") is None
     assert not (tmp_path / "out" / "events").exists()
 
 
@@ -175,7 +175,7 @@ def test_a_failed_ingest_leaves_what_was_there(
     (tmp_path / "a.csv").write_bytes(as_lines("a,b,1"))
     (tmp_path / "b.csv").write_bytes(as_lines("a,c,2", "c,a,3"))
     out = tmp_path / "out"
-    ingest_small([str(tmp_path / "a.csv")], str(out), run_id="first")
+    ingest_here([str(tmp_path / "a.csv")], str(out), run_id="first")
     before = tables_at(out)
     real = os.replace
     moves: list[object] = []
@@ -189,7 +189,7 @@ def test_a_failed_ingest_leaves_what_was_there(
 
     monkeypatch.setattr(os, "replace", full_disk)
     with pytest.raises(LocalError, match="No space left"):
-        ingest_small([str(tmp_path / "b.csv")], str(out), run_id="second")
+        ingest_here([str(tmp_path / "b.csv")], str(out), run_id="second")
 
     assert tables_at(out) == before
     assert json.loads((out / "summary.json").read_text())["run_id"] == "first"
@@ -216,7 +216,7 @@ def test_the_command_needs_no_java_for_a_few_spans(tmp_path: Path) -> None:
 
 def test_rejects_are_printed_with_their_place(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(as_lines("a,b,1", "a,b,soon", "a", "b,a,2"))
-    ingest_small([str(tmp_path / "t.csv")], str(tmp_path / "out"))
+    ingest_here([str(tmp_path / "t.csv")], str(tmp_path / "out"))
 
     shown = CliRunner().invoke(main, ["rejects", str(tmp_path / "out")], env={"COLUMNS": "120"})
     assert shown.exit_code == 0, shown.output

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from antecede.core.errors import LocalError
 from antecede_audit import register_formats, spans_in_values, spans_to_events
 from antecede_audit.eventlog import read_events
-from antecede_audit.jobs.ingest import ingest_small
+from antecede_audit.jobs.ingest import ingest_here
 from antecede_audit.spark.readers import SPAN_ROWS
 from tests.antecede_audit.spans.requests import in_frames, request
 from tests.antecede_audit.spans.samples import as_gzip, as_json, otlp, otlp_span
@@ -71,7 +71,7 @@ def test_values_of_a_broker_become_the_events_that_ingest_makes(
     formats: SparkSession, tmp_path: Path
 ) -> None:
     (tmp_path / "calls.json").write_bytes(as_json(CALLS))
-    small = ingest_small([str(tmp_path / "calls.json")], str(tmp_path / "out"))
+    small = ingest_here([str(tmp_path / "calls.json")], str(tmp_path / "out"))
     rows = [
         ("spans", 3, 17, bytearray(request(CALLS))),
         ("spans", 3, 18, bytearray(as_gzip(b"\xff\xfe no request"))),

@@ -17,25 +17,25 @@ from pyspark.sql.types import StructType
 from antecede.eventlog.schema import Event
 from antecede_audit.columns.arrow_rows import Batch, batch_of_rows
 from antecede_audit.columns.clock_offsets import Gap
-from antecede_audit.columns.hashing import hashes_of
+from antecede_audit.columns.hashing import hash_texts
 from antecede_audit.eventlog.restore import log_of
 from antecede_audit.jobs.outputs import OutputTables
 from antecede_audit.judging.oracle import find_self_causes, find_violations
-from antecede_audit.parcels import parcels_of, parcels_of_one, unpacked
+from antecede_audit.parcels import keyed, parcels_of_one, unpacked
 from antecede_audit.shuffle import LocalShuffle, Shuffle, SparkShuffle
-from antecede_audit.spans.clocks import GAP, MEASURES, MESSAGE, gap_rows, instants, repaired
-from antecede_audit.spans.messages import linked_among, once_for_each_receiver
+from antecede_audit.spans.clocks import GAP, MEASURES, MESSAGE, gap_rows, instants, repair_clocks
+from antecede_audit.spans.messages import deduplicated, link_messages
 from antecede_audit.spans.order import (
     PLACED,
     PLACED_SORT,
     SENT,
     SENT_SORT,
     RangePartitioning,
-    sequencing,
-    stretches,
+    range_partitioning,
+    sort_by_sender,
 )
 from antecede_audit.spans.partitioning import ALL_OF_A_SPAN, MOVED_SPANS, effects_in
-from antecede_audit.spans.steps import in_order
+from antecede_audit.spans.steps import number_and_order
 from antecede_audit.spark.schemas import EVENTS
 from tests.antecede_audit.spans.call_oracle import Call, messages_of
 from tests.antecede_audit.spans.samples import START_NS, span
@@ -97,10 +97,10 @@ def test_gaps_are_measured_for_every_ordered_pair(
         *parcels_of_one(MESSAGE, table),
     ]
     if moving is LocalShuffle:
-        gaps, clocks = repaired(LocalShuffle([parcels[:1], parcels[1:]]), KEYS)
+        gaps, clocks = repair_clocks(LocalShuffle([parcels[:1], parcels[1:]]), KEYS)
     else:
         spark = request.getfixturevalue("spark")
-        gaps, clocks = repaired(on_spark(spark, iter(parcels)), KEYS)
+        gaps, clocks = repair_clocks(on_spark(spark, iter(parcels)), KEYS)
 
     assert sorted(gaps, key=lambda gap: gap.sender) == [
         Gap(sender="a", receiver="b", smallest_ns=-2, median_ns=5, copies=3, negative=1),
@@ -148,7 +148,7 @@ def test_a_one_way_message_counts_once_for_each_receiver() -> None:
         copy("a", "c", 0, 9, message="m"),
         copy("a", "b", 0, 9, message="n"),
     )
-    found = once_for_each_receiver(table).to_pylist()
+    found = deduplicated(table).to_pylist()
 
     assert sorted((row["receiver"], row["received_ns"]) for row in found) == [
         (1, 5),
@@ -167,9 +167,9 @@ def test_links_between_traces_are_one_way_messages() -> None:
     ]
     table = batch_of_rows([(*one, 0, place) for place, one in enumerate(spans)], ALL_OF_A_SPAN)
     moved = table.select(MOVED_SPANS.names)
-    [messages] = linked_among(moved, effects_in(table), pa.array(KEYS))
+    [messages] = link_messages(moved, effects_in(table), pa.array(KEYS))
     found = {row["message"]: row for row in messages.to_pylist()}
-    names = hashes_of(pa.array(["x/1*", "x/4*z/3"])).tolist()
+    names = hash_texts(pa.array(["x/1*", "x/4*z/3"])).tolist()
 
     assert set(found) == set(names), "the last stays in its process"
     published, followed = (found[name] for name in names)
@@ -200,10 +200,10 @@ def cut(rows: list[Row], tasks: int) -> tuple[Iterator[Batch], int, RangePartiti
     sender, receiver, submitted, delivered = (
         table[name].to_numpy() for name in ("sender", "receiver", "submitted_ns", "delivered_ns")
     )
-    by_sender = stretches(sender, submitted, tasks)
+    by_sender = range_partitioning(sender, submitted, tasks)
     times = np.append(submitted, delivered)
-    by_process = stretches(np.append(sender, receiver), times, tasks)
-    parcels = parcels_of(PLACED_SORT, table, by_sender.task(sender, submitted))
+    by_process = range_partitioning(np.append(sender, receiver), times, tasks)
+    parcels = keyed(PLACED_SORT, table, by_sender.task(sender, submitted))
     return parcels, by_sender.tasks, by_process
 
 
@@ -227,7 +227,7 @@ def events_of(rows: list[Row]) -> list[Event]:
     """The event log that the stages make of copies with known instants, in three tasks."""
     parcels, tasks, by_process = cut(rows, 3)
     with ExitStack() as stack:
-        found = in_order(LocalShuffle([[*parcels]]), tasks, by_process, stack)
+        found = number_and_order(LocalShuffle([[*parcels]]), tasks, by_process, stack)
     log = [Event(**row) for row in found.moved().gathered(found.stage(), EVENTS).to_pylist()]
     submitted = {(event.sender, event.sequence) for event in log}
     placing = found.placing
@@ -306,10 +306,10 @@ def test_no_task_has_more_than_its_share_of_a_hot_process(spark: SparkSession) -
     rows = [placed(n, 0 if n % 2 else n % 7, 1 + n % 5, n // 3, n // 3 + 9) for n in range(copies)]
     packed, tasks, by_process = cut(rows, 8)
     parcels = on_spark(spark, packed)
-    sending = partial(sequencing, by_process=by_process)
+    sending = partial(sort_by_sender, by_process=by_process)
     sent = parcels.moved([PLACED_SORT], tasks).through(sending).only(SENT_SORT)
     with ExitStack() as stack:
-        events = in_order(parcels, tasks, by_process, stack)
+        events = number_and_order(parcels, tasks, by_process, stack)
         moved = events.moved()
         assert isinstance(moved, SparkShuffle)
         copies_sent = sent.rows(partial(unpacked, schema=SENT), SENT)
@@ -331,7 +331,7 @@ def test_tasks_are_found_for_any_process_and_time() -> None:
     rows = sorted((chance.choice([0, 1, 7]), moment) for moment in moments)
     process, time_ns = (np.array(column) for column in zip(*rows, strict=True))
     for tasks in (1, 2, 9, 64):
-        found = stretches(process, time_ns, tasks)
+        found = range_partitioning(process, time_ns, tasks)
         task = found.task(process, time_ns)
         assert (np.diff(found.key(process, time_ns)) >= 0).all()
         assert (np.diff(task) >= 0).all()

@@ -19,8 +19,8 @@ from antecede.eventlog import NULL, TRANSMITTED, Event, EventLog
 from antecede.eventlog.rules import INTEGERS, JUDGED
 from antecede.eventlog.schema import ALL_COLUMNS
 from antecede_audit.eventlog import read_events
-from antecede_audit.jobs.audit import audit_small
-from antecede_audit.jobs.measure import measure_small
+from antecede_audit.jobs.audit import audit_here
+from antecede_audit.jobs.measure import measure_here
 from antecede_audit.jobs.plain import audit_plain
 from antecede_audit.report.spacetime.recording import rows_of_files
 from antecede_audit.spark import audit_library as library
@@ -133,8 +133,8 @@ def test_a_log_of_others_is_read_as_it_was_written(name: str, written: dict[str,
     assert list(read_events(written[name])) == told()
     drawn, ours = rows_of_files([written[name]]), rows_of_files([written["lines"]])
     assert (sorted(drawn.rows), drawn.packet_kinds) == (sorted(ours.rows), ours.packet_kinds)
-    (measured,) = measure_small([str(written[name])]) or []
-    (expected,) = measure_small([str(written["lines"])]) or []
+    (measured,) = measure_here([str(written[name])]) or []
+    (expected,) = measure_here([str(written["lines"])]) or []
     assert measured == {**expected, "run_id": name}
 
 
@@ -148,7 +148,7 @@ def test_every_audit_says_the_same_of_all_of_them(
         (mixed / f"run_id={name}" / file.name).write_bytes(file.read_bytes())
     paths = [str(mixed), str(written["pandas"]), str(written["lines"])]
     runs = len(written) + 2
-    here = audit_small(paths, str(tmp_path / "here"), explain=runs)
+    here = audit_here(paths, str(tmp_path / "here"), explain=runs)
     there = audit(spark, paths, str(tmp_path / "there"), explain=runs)
 
     assert here is not None
@@ -172,7 +172,7 @@ def test_rows_in_types_of_others_are_judged_and_measured(
     with library.audit(frame.withColumns({"reason": F.lit("mine"), "source": F.lit(7)})) as found:
         assert found.violations.count() == 1
     (measured,) = measure_logs(spark, [str(written["pandas"])])
-    (expected,) = measure_small([str(written["lines"])]) or []
+    (expected,) = measure_here([str(written["lines"])]) or []
     assert measured["messages"] == expected["messages"]
     assert measured["metadata_bytes"] == expected["metadata_bytes"]
 

@@ -22,7 +22,7 @@ from antecede_audit.judging.verdict_summary import AuditResult
 from antecede_audit.spark.audit_job import audit
 from antecede_audit.spark.event_logs import find_source
 from antecede_audit.spark.schemas import EVENTS
-from antecede_audit.spark.witnesses import affordable, with_witnesses
+from antecede_audit.spark.witnesses import with_witnesses, within_search_limit
 from antecede_lab.simulator.run import simulate
 from antecede_lab.simulator.workloads import Poisson
 from tests.antecede_audit.judging.stories import ALICE, BOB, CAROL, NAMES, Story
@@ -169,10 +169,10 @@ def test_the_worst_come_with_the_oracles_witnesses(told: tuple[AuditResult, Path
 
 def test_reasons_are_looked_for_as_long_as_there_is_room() -> None:
     """By number: how many events there are to look at."""
-    assert affordable({2: 3, 0: 5, 1: 6}, events_max=6, total_max=14) == [0, 1, 2]
-    assert affordable({2: 3, 0: 5, 1: 6}, events_max=5, total_max=14) == [0, 2]
-    assert affordable({2: 3, 0: 5, 1: 6}, events_max=6, total_max=13) == [0, 1]
-    assert affordable({2: 3, 0: 5, 1: 6}, events_max=9, total_max=4) == [2]
+    assert within_search_limit({2: 3, 0: 5, 1: 6}, events_max=6, total_max=14) == [0, 1, 2]
+    assert within_search_limit({2: 3, 0: 5, 1: 6}, events_max=5, total_max=14) == [0, 2]
+    assert within_search_limit({2: 3, 0: 5, 1: 6}, events_max=6, total_max=13) == [0, 1]
+    assert within_search_limit({2: 3, 0: 5, 1: 6}, events_max=9, total_max=4) == [2]
 
 
 def test_what_there_is_no_room_for_is_told_without_its_reason(spark: SparkSession) -> None:

@@ -15,7 +15,7 @@ from antecede_audit.spark.ingest import ingest
 from antecede_audit.spark.job_names import DESCRIPTION, named
 from antecede_audit.spark.measure import measure_logs
 from antecede_audit.spark.profile import profile
-from antecede_audit.spark.settings import configured
+from antecede_audit.spark.settings import spark_conf
 from antecede_lab.sweep.sweep import run_sweep
 from tests.antecede_audit.spans.samples import as_lines
 from tests.antecede_lab.sweep.grids import grid_of
@@ -114,7 +114,7 @@ def test_seven_spans_in_a_plain_session_are_a_few_tasks_with_names(spark: SparkS
     context = spark.sparkContext
     first = next_job(spark)
     spans = spark.createDataFrame(SEVEN, SPAN)
-    with configured(spark, PLAIN):
+    with spark_conf(spark, PLAIN):
         context.setJobGroup("seven spans", "somebody's own words")
         try:
             with spans_to_events(spans) as traffic, audit(traffic.events) as found:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from antecede_audit.judging import ORDERS
-from antecede_audit.judging.copies import NEVER, ArrowBatch, Rows, gather
+from antecede_audit.judging.copies import NEVER, ArrowBatch, Rows, gather_copies
 from antecede_audit.judging.long_flights import FlightEnds, judged_groups
 from antecede_audit.judging.raw_findings import OPEN
 from antecede_audit.judging.slices import Slice
@@ -158,7 +158,7 @@ def test_messages_that_share_a_key_are_not_mistaken_for_each_other(
     )
     random = Random(5)
     whole = rows_of(hectic(random))
-    copies = gather(whole).copies
+    copies = gather_copies(whole).copies
     message, end = FlightEnds(copies).of(copies)
     assert len(end) >= len(copies)
     assert (copies.sender[end] == copies.sender[message]).all()

@@ -14,17 +14,17 @@ from antecede.eventlog.layout import partition_folder
 from antecede.eventlog.rules import JUDGED
 from antecede_audit.eventlog import WorkloadRow, read_events, write_workload
 from antecede_audit.eventlog.event_lines import parse_lines
-from antecede_audit.jobs.audit import audit_small
-from antecede_audit.jobs.measure import measure_small
+from antecede_audit.jobs.audit import audit_here
+from antecede_audit.jobs.measure import measure_here
 from antecede_audit.jobs.plain import audit_plain
-from antecede_audit.jobs.profile import profile_small
+from antecede_audit.jobs.profile import profile_here
 from antecede_audit.report.spacetime.recording import rows_of_files
 from antecede_audit.spark import audit_library as library
 from antecede_audit.spark.audit_job import audit
 from antecede_audit.spark.measure import measure_logs
 from antecede_audit.spark.pieces import handed_over, read_here
 from antecede_audit.spark.profile import read_events as read_log_of_profile
-from antecede_audit.spark.survey import look
+from antecede_audit.spark.survey import survey_batches
 from antecede_audit.spark.watch.reading import rejected_in
 from antecede_audit.spark.watch.state import WatchSettings
 from antecede_audit.spark.watch.watch import Format, watch
@@ -49,11 +49,11 @@ def draws(path: Path) -> None:
 
 
 def measures(path: Path) -> None:
-    measure_small([str(path)])
+    measure_here([str(path)])
 
 
 def audits(path: Path) -> None:
-    audit_small([str(path)], str(path.parent / "out"), explain=1)
+    audit_here([str(path)], str(path.parent / "out"), explain=1)
 
 
 def audits_plainly(path: Path) -> None:
@@ -71,7 +71,7 @@ def looks(path: Path) -> None:
         table = table.append_column("run_id", pa.array(["run"] * len(table)))
         table = table.append_column("source", pa.array([0] * len(table)))
         batches, read = table.combine_chunks().to_batches(), handed_over
-    for found in look(iter(batches), read):
+    for found in survey_batches(iter(batches), read):
         for wrong in found.column("wrong").to_pylist():
             if wrong is not None:
                 raise LocalError(wrong)
@@ -160,7 +160,7 @@ def test_a_profile_checks_the_log_beside_its_workload(spark: SparkSession, tmp_p
     reason = "column 'process' is 1099511627776, outside 0 to 2147483647"
 
     with pytest.raises(LocalError, match=reason):
-        profile_small(str(tmp_path), str(tmp_path / "out"))
+        profile_here(str(tmp_path), str(tmp_path / "out"))
     with pytest.raises(LocalError, match=reason):
         read_log_of_profile(spark, str(tmp_path))
     assert not (tmp_path / "out").exists()

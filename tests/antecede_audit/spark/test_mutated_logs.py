@@ -17,7 +17,7 @@ from antecede.eventlog import Event
 from antecede.eventlog.rules import JUDGED
 from antecede.eventlog.schema import ALL_COLUMNS
 from antecede_audit.eventlog.reader import read_rows
-from antecede_audit.jobs.audit import audit_small
+from antecede_audit.jobs.audit import audit_here
 from antecede_audit.judging import Order, check_log
 from antecede_audit.judging.log_columns import complaint_about
 from antecede_audit.judging.verdict_summary import TABLES
@@ -130,7 +130,7 @@ def column_in(error: str) -> str:
 
 def judged_here(path: Path, out: Path) -> Rows | str:
     try:
-        audit_small([str(path)], str(out))
+        audit_here([str(path)], str(out))
     except LocalError as error:
         return column_in(str(error))
     found = by_run({name: pq.read_table(out / name).to_pylist() for name in TABLES})

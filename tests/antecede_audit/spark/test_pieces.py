@@ -14,22 +14,22 @@ from antecede_audit.judging.copies import (
     ROW_FIELDS,
     Integers,
     Rows,
-    gather,
+    gather_copies,
     packed_columns,
     stable_order,
     unpacked_columns,
 )
-from antecede_audit.judging.finding_tables import Columns, chosen, columns_of, early_messages
+from antecede_audit.judging.finding_tables import Columns, chosen, columns_of, latest_cause_of_each
 from antecede_audit.judging.log_columns import EventColumns, complaint_about
-from antecede_audit.judging.raw_findings import in_parcels, violations_in
+from antecede_audit.judging.raw_findings import packed_findings, violations_in
 from antecede_audit.judging.slice_plan import RunExtent, plan_slices
 from antecede_audit.judging.summary import VALUES_MAX, ViolationFigures
 from antecede_audit.judging.verdict_summary import QUANTILES
-from antecede_audit.judging.without_clock import judged
-from antecede_audit.spark.cutting import PARCELS, parcels_of, seen_by
+from antecede_audit.judging.without_clock import judge_whole_runs
+from antecede_audit.spark.cutting import PARCELS, keyed_by_slice, seen_by
 from antecede_audit.spark.pieces import read_here, session_settings
 from antecede_audit.spark.session import PLANS_ONLY
-from antecede_audit.spark.survey import flights_of, look
+from antecede_audit.spark.survey import flights_of, survey_batches
 from tests.antecede_audit.judging.random_traffic import hectic, in_traces
 from tests.antecede_audit.spark.logs_on_disk import write_runs
 from tests.antecede_audit.spark.rows_of_events import joined
@@ -88,7 +88,7 @@ def test_java_optimises_nothing_only_where_workers_read_every_log(tmp_path: Path
 def test_a_look_sets_aside_what_all_flights_are_found_by(tmp_path: Path) -> None:
     """Of a small piece that is every message."""
     name, rows = many_rows(tmp_path)
-    seen = pa.Table.from_batches(list(look(iter([piece_of(name)]), read_here)))
+    seen = pa.Table.from_batches(list(survey_batches(iter([piece_of(name)]), read_here)))
     aside = Rows.of_parcels(content for content in seen["content"] if content.is_valid)
     assert len(np.unique(aside.run)) == len(np.unique(rows.run))
     assert sorted(flights_of(aside).tolist()) == sorted(flights_of(rows).tolist())
@@ -108,7 +108,9 @@ def test_slices_get_what_their_stretches_have(tmp_path: Path) -> None:
         for run in np.unique(rows.run).tolist()[1:]
     }
     plan = plan_slices(extents, 10)
-    batches = [batch for batch in parcels_of(moved, plan) if batch.schema.names == PARCELS.names]
+    batches = [
+        batch for batch in keyed_by_slice(moved, plan) if batch.schema.names == PARCELS.names
+    ]
     found: dict[int, list[Rows]] = {}
     for batch in batches:
         for number, content in zip(batch["slice"].to_pylist(), batch["content"], strict=True):
@@ -160,10 +162,10 @@ def test_a_row_may_be_seen_by_many_slices() -> None:
 def early_in(path: Path) -> tuple[Columns, Columns]:
     """Violations, and the early messages among them."""
     _, rows = many_rows(path)
-    findings = judged(rows, 0, ("process",))
-    batches = [batch for batch in in_parcels(findings, 3) if batch["content"].null_count == 0]
+    findings = judge_whole_runs(rows, 0, ("process",))
+    batches = [batch for batch in packed_findings(findings, 3) if batch["content"].null_count == 0]
     assert len(batches) == 3
-    assert gather(rows).copies.run.max() > 3
+    assert gather_copies(rows).copies.run.max() > 3
     packed = violations_in([content for batch in batches for content in batch["content"]])
     columns = columns_of(findings)
     which = columns["what"] == 0
@@ -173,7 +175,9 @@ def early_in(path: Path) -> tuple[Columns, Columns]:
 
 def test_what_is_packed_in_buckets_is_what_was_found(tmp_path: Path) -> None:
     plain, packed = early_in(tmp_path)
-    found, unpacked = (early_messages(rows, {1: {0: -5}, 2: {1: 7}}) for rows in (plain, packed))
+    found, unpacked = (
+        latest_cause_of_each(rows, {1: {0: -5}, 2: {1: 7}}) for rows in (plain, packed)
+    )
     assert {name: values.tolist() for name, values in found.items()} == {
         name: values.tolist() for name, values in unpacked.items()
     }
@@ -181,7 +185,7 @@ def test_what_is_packed_in_buckets_is_what_was_found(tmp_path: Path) -> None:
 
 def test_figures_of_parts_are_those_of_the_whole(tmp_path: Path) -> None:
     plain, _ = early_in(tmp_path)
-    early = early_messages(plain, {})
+    early = latest_cause_of_each(plain, {})
     names = [f"run {number % 7} {number}" for number in range(40)]
     parts = [
         ViolationFigures.of(chosen(early, early["process"] % 3 == part), names) for part in range(3)

@@ -12,10 +12,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from antecede.core.errors import LocalError
-from antecede_audit.jobs.audit import audit_small
-from antecede_audit.jobs.ingest import ingest_small
+from antecede_audit.jobs.audit import audit_here
+from antecede_audit.jobs.ingest import ingest_here
 from antecede_audit.spark.session import open_session
-from antecede_audit.spark.storage import Storage, is_plain, scheme_of
+from antecede_audit.spark.storage import Storage, is_local_path, scheme_of
 from antecede_cli.main import main
 from tests.antecede_audit.spans.samples import as_gzip, as_lines
 
@@ -61,8 +61,8 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the chain comes to on this machine."""
     folder = tmp_path_factory.mktemp("here")
     (folder / "letters.csv.gz").write_bytes(crossing_letters(60))
-    ingest_small([str(folder / "letters.csv.gz")], str(folder / "trace"), run_id="r")
-    audit_small([str(folder / "trace")], str(folder / "found"))
+    ingest_here([str(folder / "letters.csv.gz")], str(folder / "trace"), run_id="r")
+    audit_here([str(folder / "trace")], str(folder / "found"))
     return folder
 
 
@@ -129,7 +129,7 @@ def test_a_path_without_a_scheme_is_where_spark_has_it(
     assert places.exists(f"{default_elsewhere}/out/summary.json")
     assert places.local(default_elsewhere) is None
     assert places.local(f"file://{tmp_path}") == tmp_path
-    assert not is_plain(default_elsewhere)
+    assert not is_local_path(default_elsewhere)
 
 
 def test_files_of_others_elsewhere_are_refused_and_stay(
@@ -254,9 +254,9 @@ def test_paths_here_are_known_before_spark_starts(
 ) -> None:
     with open_session("lent") as lent:
         assert lent is spark
-    assert is_plain("traces")
-    assert not is_plain("s3a://bucket/traces")
+    assert is_local_path("traces")
+    assert not is_local_path("s3a://bucket/traces")
     monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
-    assert is_plain("traces")
+    assert is_local_path("traces")
     monkeypatch.setenv("HADOOP_CONF_DIR", "/etc/hadoop")
-    assert not is_plain("traces")
+    assert not is_local_path("traces")

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from antecede.eventlog import Event
 from antecede_audit.judging import ORDERS, Order, check_log, find_violations
 from antecede_audit.judging import kernel_input as judging
-from antecede_audit.judging.copies import Flags, Integers, Rows, numbered
+from antecede_audit.judging.copies import Flags, Integers, Rows, dense_ranks
 from antecede_audit.judging.raw_findings import (
     BACKWARDS,
     BEFORE_SUBMISSION,
@@ -27,8 +27,8 @@ from antecede_audit.judging.raw_findings import (
     SPAN,
     VIOLATION,
 )
-from antecede_audit.judging.slices import Slice, SliceJudge, UntrustedTimes, blurred
-from antecede_audit.judging.without_clock import ClocklessJudge, judged
+from antecede_audit.judging.slices import Slice, SliceJudge, UntrustedTimes, with_untrusted_times
+from antecede_audit.judging.without_clock import ClocklessJudge, judge_whole_runs
 from tests.antecede_audit.judging.random_logs import chaos, traced
 from tests.antecede_audit.judging.random_traffic import hectic, in_traces, planted, skewed
 from tests.antecede_audit.judging.stories import ALICE, BOB, CAROL, Story
@@ -130,7 +130,7 @@ def test_a_run_without_a_clock() -> None:
 @settings(max_examples=10 * settings().max_examples)
 @given(events=traced(chaos()))
 def test_chaos_is_judged_as_the_oracle_does(events: list[Event]) -> None:
-    rows = judged(rows_of(events), 0, ORDERS).to_pylist()
+    rows = judge_whole_runs(rows_of(events), 0, ORDERS).to_pylist()
     alone = ClocklessJudge(rows_of(events), 0, None, ORDERS).findings().to_pylist()
 
     check_counts(rows, events)
@@ -149,7 +149,7 @@ def test_chaos_within_a_stretch_of_a_large_run_is_judged_there(events: list[Even
     rows = rows_of(events)
     blurs = UntrustedTimes(start_ns=np.array([0]), end_ns=np.array([6]))
     stretch = Slice(start_ns=0, next_ns=6, end_ns=6)
-    found = findings(blurred(rows, {0: blurs}), 0, stretch)
+    found = findings(with_untrusted_times(rows, {0: blurs}), 0, stretch)
 
     assert disorder(found) == []
     for order in ORDERS:
@@ -361,5 +361,5 @@ def check_counts(rows: Sequence[Row], events: Sequence[Event]) -> None:
 def test_keys_as_far_apart_as_numbers_can_be_are_numbered(ends: tuple[int, int]) -> None:
     """Traces are known by hashes: the difference of two may be more than a number holds."""
     low, high = ends
-    numbers, count = numbered(np.array([high, low, 0, high], np.int64))
+    numbers, count = dense_ranks(np.array([high, low, 0, high], np.int64))
     assert (numbers.tolist(), count) == ([2, 0, 1, 2], 3)

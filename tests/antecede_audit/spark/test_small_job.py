@@ -11,7 +11,7 @@ from antecede.core.errors import LocalError
 from antecede.eventlog import EventLog, write_events
 from antecede.eventlog.processes import write_processes
 from antecede_audit.eventlog.restore import log_of
-from antecede_audit.jobs.audit import audit_small
+from antecede_audit.jobs.audit import audit_here
 from antecede_audit.judging import ORDERS, Order
 from antecede_audit.judging.verdict_summary import TABLES
 from antecede_audit.spark.audit_job import audit
@@ -45,7 +45,7 @@ def test_thousands_of_runs_are_judged_as_the_oracle_does(
 ) -> None:
     runs, oracle = thousands
     path = write_runs(tmp_path / "logs.parquet", runs)
-    found = audit_small([path], str(tmp_path / "out"), order=order)
+    found = audit_here([path], str(tmp_path / "out"), order=order)
 
     assert found is not None
     assert rows_in(tmp_path / "out") == oracle[order]
@@ -67,9 +67,9 @@ def test_the_order_of_traces_is_the_default_if_there_are_traces(tmp_path: Path) 
     write_events(tmp_path / "plain.jsonl", story.log)
     out = str(tmp_path / "out")
 
-    by_trace = audit_small([str(tmp_path / "traced.jsonl")], out)
-    by_process = audit_small([str(tmp_path / "traced.jsonl")], out, order="process")
-    plain = audit_small([str(tmp_path / "plain.jsonl")], out)
+    by_trace = audit_here([str(tmp_path / "traced.jsonl")], out)
+    by_process = audit_here([str(tmp_path / "traced.jsonl")], out, order="process")
+    plain = audit_here([str(tmp_path / "plain.jsonl")], out)
 
     assert by_trace is not None
     assert by_process is not None
@@ -106,7 +106,7 @@ def test_spark_says_the_same_of_the_same_logs(spark: SparkSession, tmp_path: Pat
     names = ("many.parquet", "live", "hectic-1.parquet", "again.jsonl", "mixed")
     paths = [str(tmp_path / name) for name in names]
 
-    here = audit_small(paths, str(tmp_path / "here"), explain=9)
+    here = audit_here(paths, str(tmp_path / "here"), explain=9)
     there = audit(spark, paths, str(tmp_path / "there"), explain=9)
 
     assert here == there
@@ -124,26 +124,26 @@ def test_large_logs_and_other_places_are_left_to_spark(tmp_path: Path) -> None:
     write_events(tmp_path / "log.jsonl", story.log)
     out = str(tmp_path / "out")
 
-    assert audit_small([str(tmp_path / "log.parquet")], out, events_max=1) is None
-    assert audit_small([str(tmp_path / "log.jsonl")], out, events_max=1) is None
-    assert audit_small(["s3a://bucket/log.parquet"], out) is None
-    assert audit_small([str(tmp_path / "log.parquet")], "s3a://bucket/out") is None
+    assert audit_here([str(tmp_path / "log.parquet")], out, events_max=1) is None
+    assert audit_here([str(tmp_path / "log.jsonl")], out, events_max=1) is None
+    assert audit_here(["s3a://bucket/log.parquet"], out) is None
+    assert audit_here([str(tmp_path / "log.parquet")], "s3a://bucket/out") is None
     assert not (tmp_path / "out").exists()
 
 
 def test_a_log_without_events_and_one_that_is_none(tmp_path: Path) -> None:
     write_events(tmp_path / "empty.parquet", EventLog())
-    found = audit_small([str(tmp_path / "empty.parquet")], str(tmp_path / "out"), explain=1)
+    found = audit_here([str(tmp_path / "empty.parquet")], str(tmp_path / "out"), explain=1)
     assert found is not None
     assert (found.summary.events, found.summary.causal) == (0, True)
     (tmp_path / "bad.parquet").write_bytes(b"no Parquet")
     for name in ("empty.jsonl", "empty.jsonl.gz"):
         write_events(tmp_path / name, EventLog())
-        found = audit_small([str(tmp_path / name)], str(tmp_path / "out"), explain=1)
+        found = audit_here([str(tmp_path / name)], str(tmp_path / "out"), explain=1)
         assert found is not None
         assert found.summary.events == 0
     with pytest.raises(LocalError, match=r"bad\.parquet"):
-        audit_small([str(tmp_path / "bad.parquet")], str(tmp_path / "out"))
+        audit_here([str(tmp_path / "bad.parquet")], str(tmp_path / "out"))
 
 
 def test_files_that_nodes_wrote_side_by_side_are_one_run(
@@ -159,7 +159,7 @@ def test_files_that_nodes_wrote_side_by_side_are_one_run(
         write_events(tmp_path / "live" / f"{name}.jsonl", log_of(events))
         write_processes(tmp_path / "live" / f"{name}.processes.jsonl", {process: name})
     paths = [str(tmp_path / "live")]
-    here = audit_small(paths, str(tmp_path / "here"), explain=1)
+    here = audit_here(paths, str(tmp_path / "here"), explain=1)
 
     assert here is not None
     assert (here.summary.runs, here.summary.violations["fifo"]) == (1, 1)
@@ -178,7 +178,7 @@ def test_several_runs_in_one_folder_are_not_taken_for_one(
     paths, out = [str(tmp_path / "logs")], str(tmp_path / "out")
 
     with pytest.raises(LocalError, match="logs: a process has several events at one position"):
-        audit_small(paths, out)
+        audit_here(paths, out)
     with pytest.raises(LocalError, match="logs: a process has several events at one position"):
         audit(spark, paths, out)
     assert not (tmp_path / "out").exists()
@@ -194,7 +194,7 @@ def test_a_row_that_was_logged_twice_is_a_second_delivery(
     lines = (tmp_path / "log.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / "log.jsonl").write_text("".join([*lines, lines[-1]]))
     paths = [str(tmp_path / "log.jsonl")]
-    here = audit_small(paths, str(tmp_path / "here"))
+    here = audit_here(paths, str(tmp_path / "here"))
 
     assert here is not None
     assert (here.summary.duplicates, here.summary.causal) == (1, True)

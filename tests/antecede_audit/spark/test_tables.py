@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 
-from antecede_audit.jobs.ingest import ingest_small
+from antecede_audit.jobs.ingest import ingest_here
 from antecede_cli.main import main
 from tests.antecede_audit.spans.samples import as_lines
 
@@ -58,7 +58,7 @@ def test_a_format_that_spark_lacks_is_one_sentence(
 ) -> None:
     assert spark.sparkContext.master == "local[2]"
     (tmp_path / "a.csv").write_bytes(as_lines("a,b,1"))
-    assert ingest_small([str(tmp_path / "a.csv")], str(tmp_path / "t")) is not None
+    assert ingest_here([str(tmp_path / "a.csv")], str(tmp_path / "t")) is not None
     done = invoke(
         "audit", str(tmp_path / "t"), "--out", str(tmp_path / "o"), "--format", format_name
     )

@@ -14,7 +14,7 @@ from antecede.eventlog.processes import processes_folder, write_processes
 from antecede_audit.eventlog import read_events
 from antecede_audit.eventlog.leftovers import find_leftovers
 from antecede_audit.eventlog.restore import log_of
-from antecede_audit.jobs.audit import audit_small
+from antecede_audit.jobs.audit import audit_here
 from antecede_audit.jobs.plain import audit_plain
 from antecede_audit.judging.verdict_summary import AuditResult
 from tests.antecede_audit.judging.stories import ALICE, BOB, CAROL, Story
@@ -52,7 +52,7 @@ def plainly(path: Path, out: Path) -> AuditResult:
 
 
 def at_once(path: Path, out: Path) -> AuditResult:
-    found = audit_small([str(path)], str(out))
+    found = audit_here([str(path)], str(out))
     assert found is not None
     return found
 

@@ -6,7 +6,7 @@ from shutil import copytree
 import pytest
 from click.testing import CliRunner
 
-from antecede_audit.jobs.ingest import ingest_small
+from antecede_audit.jobs.ingest import ingest_here
 from antecede_cli.main import main
 from tests.antecede_audit.spans.samples import as_lines
 
@@ -16,7 +16,7 @@ def ingested(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What an ingest has left, and beside it the file it read."""
     folder = tmp_path_factory.mktemp("ingested")
     (folder / "a.csv").write_bytes(as_lines("a,b,1", "b,c,2", "c,a,3"))
-    ingest_small([str(folder / "a.csv")], str(folder / "out"))
+    ingest_here([str(folder / "a.csv")], str(folder / "out"))
     return folder
 
 

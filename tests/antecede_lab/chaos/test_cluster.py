@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from antecede_audit.judging.departures import judge
+from antecede_audit.judging.departures import judge_departures
 from antecede_lab.chaos.cluster import (
     CUT,
     EXPEL,
@@ -125,7 +125,7 @@ def test_an_effect_that_is_read_before_its_cause_is_a_violation() -> None:
     answer = witness.asks(bob, [cat])
     witness.hears(cat, {"from": "bob", "sequence": 1, "text": answer})
     witness.hears(cat, {"from": "ann", "sequence": 1, "text": first})
-    assert judge(witness.log(), witness.departures).findings() == {"violations": 1}
+    assert judge_departures(witness.log(), witness.departures).findings() == {"violations": 1}
 
 
 def test_what_was_for_a_former_life_may_be_missing_if_that_was_said() -> None:
@@ -141,9 +141,9 @@ def test_what_was_for_a_former_life_may_be_missing_if_that_was_said() -> None:
     witness.hears(ann, {"event": "undeliverable", "peer": "bob", "sequences": [3]})
     witness.hears(ann, {"sent": 3, "sequence": 3})
     assert witness.missing() == 1
-    assert judge(witness.log(), witness.departures).findings() == {"lost": 1}
+    assert judge_departures(witness.log(), witness.departures).findings() == {"lost": 1}
     witness.hears(again, {"from": "ann", "sequence": 2, "text": "0 2"})
-    assert judge(witness.log(), witness.departures).ok
+    assert judge_departures(witness.log(), witness.departures).ok
 
 
 def test_what_was_for_somebody_who_is_gone_is_waited_for_until_its_sender_has_said_so() -> None:
@@ -153,11 +153,11 @@ def test_what_was_for_somebody_who_is_gone_is_waited_for_until_its_sender_has_sa
     witness.hears(ann, {"sent": 1, "sequence": 1})
     gone = {"event": "expelled", "peer": "bob", "incarnation": 150}
     witness.hears(cat, {**gone, "undelivered": []})
-    assert judge(witness.log(), witness.departures).findings() == {"unreported": 1}
+    assert judge_departures(witness.log(), witness.departures).findings() == {"unreported": 1}
     assert witness.missing() == 1
     witness.hears(ann, {**gone, "undelivered": [1]})
     assert witness.missing() == 0
-    assert judge(witness.log(), witness.departures).ok
+    assert judge_departures(witness.log(), witness.departures).ok
 
 
 def test_what_a_killed_process_had_delivered_and_not_written_is_nobodys_fault() -> None:
@@ -167,11 +167,11 @@ def test_what_a_killed_process_had_delivered_and_not_written_is_nobodys_fault() 
     witness.hears(ann, {"sent": 1, "sequence": 1})
     witness.killed(bob)
     assert witness.missing() == 1
-    assert judge(witness.log(), witness.departures).findings() == {"unreported": 1}
+    assert judge_departures(witness.log(), witness.departures).findings() == {"unreported": 1}
     witness.hears(ann, {"event": "expelled", "peer": "bob", "incarnation": 150, "undelivered": []})
     assert witness.missing() == 0
     assert witness.taken_along() == 1
-    assert judge(witness.log(), witness.departures).ok
+    assert judge_departures(witness.log(), witness.departures).ok
 
 
 def test_a_sender_that_has_met_the_next_life_has_told_what_it_had_to_tell() -> None:
@@ -183,7 +183,7 @@ def test_a_sender_that_has_met_the_next_life_has_told_what_it_had_to_tell() -> N
     witness.hears(ann, {"sent": 2, "sequence": 2})
     witness.hears(ann, {"event": "restarted", "peer": "bob"})
     assert witness.taken_along() == 1
-    assert judge(witness.log(), witness.departures).findings() == {"lost": 1}
+    assert judge_departures(witness.log(), witness.departures).findings() == {"lost": 1}
 
 
 def test_what_came_before_a_message_that_was_written_cannot_have_been_taken_along() -> None:
@@ -196,7 +196,7 @@ def test_what_came_before_a_message_that_was_written_cannot_have_been_taken_alon
     witness.killed(bob)
     witness.hears(ann, {"event": "expelled", "peer": "bob", "incarnation": 150, "undelivered": []})
     assert witness.taken_along() == 1
-    assert judge(witness.log(), witness.departures).findings() == {"unreported": 1}
+    assert judge_departures(witness.log(), witness.departures).findings() == {"unreported": 1}
 
 
 def test_what_a_later_life_has_written_says_nothing_of_the_one_before() -> None:
@@ -209,7 +209,7 @@ def test_what_a_later_life_has_written_says_nothing_of_the_one_before() -> None:
     witness.hears(ann, {"sent": 2, "sequence": 2})
     witness.hears(again, {"from": "ann", "sequence": 2, "text": text})
     assert witness.taken_along() == 1
-    assert judge(witness.log(), witness.departures).ok
+    assert judge_departures(witness.log(), witness.departures).ok
 
 
 def test_what_is_asked_for_after_a_kill_cannot_have_been_taken_along() -> None:
@@ -218,7 +218,7 @@ def test_what_is_asked_for_after_a_kill_cannot_have_been_taken_along() -> None:
     witness.asks(ann, [bob])
     witness.hears(ann, {"sent": 1, "sequence": 1})
     witness.hears(ann, {"event": "expelled", "peer": "bob", "incarnation": 150, "undelivered": []})
-    assert judge(witness.log(), witness.departures).findings() == {"unreported": 1}
+    assert judge_departures(witness.log(), witness.departures).findings() == {"unreported": 1}
 
 
 @pytest.mark.parametrize("why", ["left out", "too large"])
@@ -235,9 +235,9 @@ def test_what_was_certainly_not_sent_to_somebody_must_not_come_there(why: str) -
         line = {"from": "ann", "sequence": number, "text": texts[number - 1]}
         witness.hears(cat, line)
     assert witness.missing() == 0
-    assert judge(witness.log(), witness.departures).ok
+    assert judge_departures(witness.log(), witness.departures).ok
     witness.hears(bob, {"from": "ann", "sequence": 2, "text": texts[1]})
-    assert judge(witness.log(), witness.departures).findings() == {"inventions": 1}
+    assert judge_departures(witness.log(), witness.departures).findings() == {"inventions": 1}
 
 
 def test_who_is_left_out_in_the_answer_to_a_send_must_not_get_it() -> None:
@@ -250,9 +250,9 @@ def test_who_is_left_out_in_the_answer_to_a_send_must_not_get_it() -> None:
     assert witness.missing() == 0
     event = {"event": "undeliverable", "peer": "bob", "why": "left out", "sequences": [7]}
     witness.hears(ann, event)
-    assert judge(witness.log(), witness.departures).ok
+    assert judge_departures(witness.log(), witness.departures).ok
     witness.hears(bob, {"from": "ann", "sequence": 7, "text": text})
-    assert judge(witness.log(), witness.departures).findings() == {"inventions": 1}
+    assert judge_departures(witness.log(), witness.departures).findings() == {"inventions": 1}
 
 
 def test_who_is_here_must_not_be_left_out() -> None:
@@ -274,14 +274,16 @@ def test_with_a_journal_a_killed_process_is_not_gone_and_what_comes_again_says_s
     first, second = witness.asks(ann, [bob]), witness.asks(ann, [bob])
     witness.hears(ann, {"sent": 1, "sequence": 1})
     witness.falls_asleep(ann)
-    assert judge(witness.log(), witness.departures).findings() == {"lost": 1}
+    assert judge_departures(witness.log(), witness.departures).findings() == {"lost": 1}
     witness.hears(bob, {"from": "ann", "sequence": 1, "text": first})
     witness.hears(bob, {"from": "ann", "sequence": 1, "text": first, "again": True})
-    assert judge(witness.log(), witness.departures).ok  # The second was perhaps never taken.
+    assert judge_departures(
+        witness.log(), witness.departures
+    ).ok  # The second was perhaps never taken.
     assert (witness.counts.deliveries, witness.counts.again) == (1, 1)
     witness.hears(bob, {"from": "ann", "sequence": 2, "text": second})
     witness.hears(bob, {"from": "ann", "sequence": 2, "text": second})
-    assert judge(witness.log(), witness.departures).findings() == {"duplicates": 1}
+    assert judge_departures(witness.log(), witness.departures).findings() == {"duplicates": 1}
 
 
 def test_nothing_of_an_expelled_life_is_taken_after_what_was_sent_after_the_news() -> None:
@@ -293,6 +295,6 @@ def test_nothing_of_an_expelled_life_is_taken_after_what_was_sent_after_the_news
     witness.hears(ann, {"from": "bob", "sequence": 1, "text": to_ann})  # It was read late.
     after = witness.asks(ann, [cat])
     witness.hears(cat, {"from": "ann", "sequence": 1, "text": after})
-    assert judge(witness.log(), witness.departures).ok
+    assert judge_departures(witness.log(), witness.departures).ok
     witness.hears(cat, {"from": "bob", "sequence": 2, "text": to_cat})
-    assert judge(witness.log(), witness.departures).findings() == {"stale": 1}
+    assert judge_departures(witness.log(), witness.departures).findings() == {"stale": 1}

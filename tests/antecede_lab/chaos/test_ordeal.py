@@ -2,7 +2,7 @@
 
 import pytest
 
-from antecede_lab.chaos.simulated import ordeal_of, undergo
+from antecede_lab.chaos.simulated import fault_plan, run_plan
 from antecede_lab.simulator.nodes.departures import POWER_FAILED
 from antecede_lab.simulator.nodes.faults import EXPEL_GONE, parse_node_fault
 
@@ -10,7 +10,7 @@ NODE_RULES = ["hybrid", "hybrid-sps", "hybrid-csps"]
 
 
 def wrong(protocol: str, seeds: range) -> dict[int, dict[str, int]]:
-    found = {seed: undergo(protocol, ordeal_of(seed)).findings() for seed in seeds}
+    found = {seed: run_plan(protocol, fault_plan(seed)).findings() for seed in seeds}
     return {seed: findings for seed, findings in found.items() if findings}
 
 
@@ -21,7 +21,7 @@ def test_whatever_befalls_a_cluster_the_rest_goes_on_in_order() -> None:
 @pytest.mark.parametrize("protocol", ["hybrid", "hybrid-sps"])
 def test_power_fails_too_and_the_rest_goes_on_in_order(protocol: str) -> None:
     seeds = range(40) if protocol == "hybrid" else range(8)
-    outcomes = {seed: undergo(protocol, ordeal_of(seed, journal=True)) for seed in seeds}
+    outcomes = {seed: run_plan(protocol, fault_plan(seed, journal=True)) for seed in seeds}
     assert {s: o.findings() for s, o in outcomes.items() if o.findings()} == {}
     assert sum(o.result.reports.get(POWER_FAILED, 0) for o in outcomes.values()) > len(seeds)
 
@@ -35,7 +35,7 @@ def test_what_was_wrong_in_a_campaign_stays_right(seed: int) -> None:
 @pytest.mark.parametrize("seed", [500032, 500465])
 def test_a_life_that_was_replaced_while_it_had_no_power_does_not_come_back(seed: int) -> None:
     """Its power returned when that of the life after it had failed, and nobody took it for gone."""
-    assert undergo("hybrid", ordeal_of(seed, journal=True)).findings() == {}
+    assert run_plan("hybrid", fault_plan(seed, journal=True)).findings() == {}
 
 
 @pytest.mark.long
@@ -45,7 +45,7 @@ def test_whatever_befalls_thousands_of_clusters_the_rest_goes_on_in_order(protoc
 
 
 def test_an_ordeal_follows_from_its_seed() -> None:
-    once, again = (undergo("hybrid", ordeal_of(7)) for _ in range(2))
+    once, again = (run_plan("hybrid", fault_plan(7)) for _ in range(2))
     assert once.ordeal.node_faults == again.ordeal.node_faults
     assert once.result.log is not None
     assert again.result.log is not None
@@ -54,7 +54,7 @@ def test_an_ordeal_follows_from_its_seed() -> None:
 
 
 def test_ordeals_have_all_there_is_to_go_through() -> None:
-    ordeals = [ordeal_of(seed) for seed in range(60)]
+    ordeals = [fault_plan(seed) for seed in range(60)]
     for kind in ("crash", "restart", "pause", "expel", EXPEL_GONE):
         assert any(ordeal.count(kind) for ordeal in ordeals), kind
     assert any(ordeal.network.partitions for ordeal in ordeals)

@@ -7,7 +7,7 @@ from antecede import compiled
 from antecede.core.errors import LocalError
 from antecede_cli.main import main
 from antecede_lab.catalogue import PROTOCOLS
-from antecede_lab.checker.expulsion_search import check_partings
+from antecede_lab.checker.expulsion_search import check_expulsions
 from antecede_lab.checker.programs import PROGRAMS, parse
 from antecede_lab.checker.verdicts import ORDER, RESTLESS, STUCK
 from tests.antecede.core.expulsion_mutants import mutant
@@ -30,7 +30,7 @@ STATES_MAX = 200_000
 def test_a_triangle_with_crashes_and_expulsions_is_right_in_every_state(
     name: str, losses: int, crashes: int, expulsions: int
 ) -> None:
-    result = check_partings(PROTOCOLS[name], TRIANGLE, losses, crashes, expulsions, STATES_MAX)
+    result = check_expulsions(PROTOCOLS[name], TRIANGLE, losses, crashes, expulsions, STATES_MAX)
     assert result.failure is None
     assert result.complete
     assert result.states > 1_500
@@ -40,7 +40,7 @@ def test_a_triangle_with_crashes_and_expulsions_is_right_in_every_state(
 @pytest.mark.long
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_named_programs_with_a_crash_and_an_expulsion_are_right(name: str) -> None:
-    result = check_partings(HYBRID, PROGRAMS[name], 0, 1, 1, 3_000_000)
+    result = check_expulsions(HYBRID, PROGRAMS[name], 0, 1, 1, 3_000_000)
     assert result.failure is None
 
 
@@ -63,7 +63,7 @@ UNENDING = [
 )
 @pytest.mark.parametrize("rule", UNSAFE)
 def test_a_rule_of_safety_left_out_has_a_shortest_story(rule: str) -> None:
-    result = check_partings(info_like(HYBRID, rule, mutant(rule)), TRIANGLE, 0, 1, 1, STATES_MAX)
+    result = check_expulsions(info_like(HYBRID, rule, mutant(rule)), TRIANGLE, 0, 1, 1, STATES_MAX)
     assert result.failure is not None
     assert result.failure.verdict.kind == ORDER
     story = result.failure.story()
@@ -77,20 +77,20 @@ def test_a_rule_of_safety_left_out_has_a_shortest_story(rule: str) -> None:
 )
 @pytest.mark.parametrize("rule", UNENDING)
 def test_a_rule_of_liveness_left_out_is_noticed(rule: str) -> None:
-    result = check_partings(info_like(HYBRID, rule, mutant(rule)), TRIANGLE, 0, 1, 1, STATES_MAX)
+    result = check_expulsions(info_like(HYBRID, rule, mutant(rule)), TRIANGLE, 0, 1, 1, STATES_MAX)
     assert result.failure is not None
     assert result.failure.verdict.kind in (STUCK, RESTLESS)
 
 
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(LocalError, match="rst cannot be expelled"):
-        check_partings(PROTOCOLS["rst"], TRIANGLE, 0, 1, 1, 10)
+        check_expulsions(PROTOCOLS["rst"], TRIANGLE, 0, 1, 1, 10)
     with pytest.raises(LocalError, match="counted from 0"):
-        check_partings(HYBRID, TRIANGLE, 0, -1, 1, 10)
+        check_expulsions(HYBRID, TRIANGLE, 0, -1, 1, 10)
 
 
 def test_a_search_may_end_early() -> None:
-    result = check_partings(HYBRID, parse("0 sends a to 1; 1 sends b to 0"), 0, 1, 1, 50)
+    result = check_expulsions(HYBRID, parse("0 sends a to 1; 1 sends b to 0"), 0, 1, 1, 50)
     assert not result.complete
     assert result.failure is None
 

@@ -19,7 +19,7 @@ from antecede_lab.grow.target_size import (
     GrowthPlan,
     GrowthRequest,
     Recorded,
-    planned,
+    plan_growth,
 )
 from tests.antecede_audit.measure.profile import slowly
 from tests.antecede_audit.measure.profile.workloads import REVIEW, frame, workloads
@@ -48,7 +48,7 @@ def recorded_of(rows: list[WorkloadRow]) -> Recorded:
 def growth(
     structure: DataFrame, rows: list[WorkloadRow], wanted: GrowthRequest
 ) -> tuple[GrowthPlan, list[Any]]:
-    plan = planned(recorded_of(rows), wanted)
+    plan = plan_growth(recorded_of(rows), wanted)
     return plan, sorted(grown(layered(structure, plan), plan).collect())
 
 
@@ -190,7 +190,7 @@ def test_speed_shortens_every_duration(review: DataFrame) -> None:
 
 def test_replicas_are_named_after_what_they_repeat(spark: SparkSession) -> None:
     names = spark.createDataFrame([(0, "front"), (6, "store")], "process int, name string")
-    plan = planned(recorded_of(REVIEW), GrowthRequest(processes=15))
+    plan = plan_growth(recorded_of(REVIEW), GrowthRequest(processes=15))
     found = {one.process: one for one in replica_names(names, plan).collect()}
     assert sorted(found) == list(range(15))
     assert [found[process].name for process in (0, 7, 14, 6, 13, 1, 8)] == [

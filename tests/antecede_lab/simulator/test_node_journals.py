@@ -7,7 +7,7 @@ import pytest
 from antecede.core.errors import LocalError
 from antecede.network_model.faults import Faults
 from antecede.network_model.latency import Uniform
-from antecede_audit.judging.departures import judge
+from antecede_audit.judging.departures import judge_departures
 from antecede_audit.judging.oracle import check_log
 from antecede_lab.simulator.nodes.departures import POWER_FAILED
 from antecede_lab.simulator.nodes.faults import EXPEL, POWER, NodeFault, parse_node_fault
@@ -85,7 +85,7 @@ def test_one_that_is_expelled_while_its_power_fails_hides_no_loss(seed: int) -> 
     faults.append(NodeFault(kind=EXPEL, process=2, start_ns=at_ns, end_ns=at_ns, by=0))
     result = run(faults, seed=seed, messages=60)
     assert result.log is not None
-    judgement = judge(result.log, result.departures)
+    judgement = judge_departures(result.log, result.departures)
     assert judgement.findings() == {}, seed
 
 

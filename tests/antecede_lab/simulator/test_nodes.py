@@ -6,7 +6,7 @@ from antecede.core.errors import LocalError
 from antecede.network_model.faults import DelayJump, Faults, FaultyNetwork, Partition
 from antecede.network_model.latency import Constant, Uniform
 from antecede_audit.judging.accounts import judge_account
-from antecede_audit.judging.departures import judge
+from antecede_audit.judging.departures import judge_departures
 from antecede_audit.judging.oracle import check_log
 from antecede_lab.simulator.networks import build_network, parse_cut_link
 from antecede_lab.simulator.nodes.faults import FORMS, NodeFault, parse_node_fault
@@ -181,7 +181,7 @@ def test_one_that_is_suspected_wrongly_is_told_and_stops_and_the_others_go_on() 
     assert result.log is not None
     assert result.departures.gone == {3}
     assert {fence.at for fence in result.departures.fences} == {0, 1, 2, 4}
-    assert judge(result.log, result.departures).ok
+    assert judge_departures(result.log, result.departures).ok
     assert result.leftovers.pending == 0
     times = [event.time_ns for event in result.log if event.process == 3]
     assert 100 * MS < max(times) < SECOND
@@ -190,7 +190,7 @@ def test_one_that_is_suspected_wrongly_is_told_and_stops_and_the_others_go_on() 
 def test_one_that_was_expelled_may_come_back_as_somebody_new() -> None:
     result = run(node_faults=("expel:60ms:0:3", "restart:90ms:20ms:3"))
     assert result.log is not None
-    assert judge(result.log, result.departures).ok
+    assert judge_departures(result.log, result.departures).ok
     reborn = [event for event in result.log if event.process == 5]
     assert {event.kind for event in reborn} >= {"submitted", "delivered"}
 
@@ -201,7 +201,7 @@ def test_a_crash_mutes_the_others_until_somebody_expels_the_dead() -> None:
     assert stuck.leftovers.pending > 0
     assert healed.leftovers.pending == 0
     assert healed.log is not None
-    assert judge(healed.log, healed.departures).ok
+    assert judge_departures(healed.log, healed.departures).ok
 
 
 def test_halves_that_expel_each_other_both_go_on_in_order() -> None:
@@ -213,7 +213,7 @@ def test_halves_that_expel_each_other_both_go_on_in_order() -> None:
     suspicions += [f"expel:100ms:{by}:{node}" for by in (2, 3, 4) for node in (0, 1)]
     result = run(faults=faults, node_faults=tuple(suspicions))
     assert result.log is not None
-    assert judge(result.log, result.departures).ok
+    assert judge_departures(result.log, result.departures).ok
     last = dict.fromkeys(range(5), 0)
     for event in result.log:
         if event.kind == "delivered":
@@ -255,7 +255,7 @@ def test_a_node_that_leaves_stops_when_all_that_it_had_sent_is_delivered() -> No
     result = run(node_faults=("leave:100ms:3",))
     assert result.log is not None
     assert result.departures.left == {3}
-    assert judge(result.log, result.departures).ok
+    assert judge_departures(result.log, result.departures).ok
     assert result.left_out > 0
     assert result.leftovers.pending == 0
 
@@ -263,7 +263,7 @@ def test_a_node_that_leaves_stops_when_all_that_it_had_sent_is_delivered() -> No
 def test_a_node_that_is_late_gets_what_is_sent_once_it_is_here() -> None:
     result = run(node_faults=("late:200ms:3",), messages=400)
     assert result.log is not None
-    assert judge(result.log, result.departures).ok
+    assert judge_departures(result.log, result.departures).ok
     at_three = [event for event in result.log if event.process == 3]
     assert {event.kind for event in at_three} >= {"submitted", "delivered"}
     assert min(event.time_ns for event in at_three) >= 200 * MS
@@ -292,7 +292,7 @@ def test_a_policy_goes_on_without_a_dead_node(policy: str) -> None:
     )
     assert result.log is not None
     assert result.departures.gone == {3}
-    assert judge(result.log, result.departures).ok
+    assert judge_departures(result.log, result.departures).ok
     assert result.leftovers.pending == 0
     assert result.stuck == ()
 

@@ -11,7 +11,7 @@ import pytest
 from antecede_audit.eventlog.reader import read_events
 from antecede_audit.eventlog.workload import WorkloadRow, write_workload
 from antecede_audit.measure.distributions import bounds, gathered
-from antecede_lab.sweep.run_one import Deadline, performed
+from antecede_lab.sweep.run_one import Deadline, run_one
 from antecede_lab.sweep.run_plan import RunPlan, parse_plan
 from antecede_lab.sweep.run_store import REQUESTS, RUNS
 from antecede_lab.sweep.sweep import planned_row
@@ -41,7 +41,7 @@ def plan_of(
 
 
 def run(plan: RunPlan, events: str | None = None, time_limit_ns: int = 0) -> dict[str, Any]:
-    return performed(planned_row(plan), events, time_limit_ns)
+    return run_one(planned_row(plan), events, time_limit_ns)
 
 
 def test_run_fills_every_column(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from antecede_audit.eventlog.reader import read_runs
 from antecede_lab.sweep import sweep as job
 from antecede_lab.sweep.grid import Grid
-from antecede_lab.sweep.run_one import performed, performed_batches
+from antecede_lab.sweep.run_one import performed_batches, run_one
 from antecede_lab.sweep.run_plan import RunPlan
 from antecede_lab.sweep.run_store import PARTS_MAX, PLANNED, RUNS, RunStore
 from antecede_lab.sweep.sweep import SweepProgress, jobs_of, planned_row, run_sweep
@@ -60,7 +60,7 @@ def rows_of(folder: Path) -> dict[str, dict[str, Any]]:
 
 def alone(plan: RunPlan) -> dict[str, Any]:
     """What comes of a run outside Spark."""
-    return dict.fromkeys(RUNS.names) | performed(planned_row(plan), None, 0)
+    return dict.fromkeys(RUNS.names) | run_one(planned_row(plan), None, 0)
 
 
 def test_sweep_is_its_runs_each_alone_and_goes_on_where_it_stopped(

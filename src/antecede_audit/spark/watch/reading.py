@@ -22,7 +22,7 @@ from antecede_audit.eventlog.table_rules import complaints
 from antecede_audit.spark.event_logs import PARQUET, WITNESSED, lines_schema, stored_types
 from antecede_audit.spark.job_names import named
 from antecede_audit.spark.schemas import EVENTS
-from antecede_audit.spark.storage import is_plain, literal, path_here
+from antecede_audit.spark.storage import is_local_path, literal, local_path
 from antecede_audit.spark.watch.state import write_batch
 
 ArrowTable: TypeAlias = Any
@@ -61,9 +61,9 @@ def event_rows(stream: DataStreamReader, source: str, format_name: str) -> DataF
 
 def first_file(source: str) -> Path | None:
     """A Parquet file of the source, if it is on this machine and has one already."""
-    if not is_plain(source):
+    if not is_local_path(source):
         return None
-    names = (name for name in path_here(source).rglob("*.parquet") if name.name[0] not in "._")
+    names = (name for name in local_path(source).rglob("*.parquet") if name.name[0] not in "._")
     return min(names, default=None)
 
 
@@ -127,7 +127,7 @@ def log_column(name: str) -> Column:
 
 def rejected_in(place: str) -> int:
     """How many rows of a batch were set aside, as far as this machine can tell."""
-    folder = path_here(place) if is_plain(place) else None
+    folder = local_path(place) if is_local_path(place) else None
     if folder is None or not folder.is_dir():
         return 0
     import pyarrow.parquet as pq

@@ -33,11 +33,11 @@ from antecede_audit.spark.watch.state import (
     NEVER,
     WatchSettings,
     WatchState,
-    advanced,
     findings_about,
     forget_state,
-    marks_of,
+    monotonic,
     read_state,
+    watermarks_of,
     write_batch,
     write_state,
 )
@@ -79,7 +79,7 @@ class SpanWatch:
             told = come.where("rejected IS NULL").select(*STORED.names)
             spans = persisted(before.tables[SPANS].unionByName(told), stack)
             last = last_ends(spans)
-            marks = advanced(self._marks(last, finished), before.marks)
+            marks = monotonic(self._marks(last, finished), before.marks)
             names = numbered(known, last)
             events = 0
             fresh = []
@@ -103,7 +103,7 @@ class SpanWatch:
     def _marks(self, last: list[Row], finished: bool) -> dict[str, int]:
         """Up to when each run can be judged."""
         settings = self._settings
-        found = marks_of(last, settings.patience_ns, finished)
+        found = watermarks_of(last, settings.patience_ns, finished)
         if finished:
             return found
         return {run: mark - settings.longest_ns for run, mark in found.items()}

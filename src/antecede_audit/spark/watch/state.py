@@ -27,7 +27,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 from pyspark.sql.types import StructType
 
-from antecede_audit.jobs.audit import SMALL_EVENTS, audit_small
+from antecede_audit.jobs.audit import SMALL_EVENTS, audit_here
 from antecede_audit.judging.definition import Order
 from antecede_audit.spark.audit_library import audit
 from antecede_audit.spark.storage import Storage, literal
@@ -61,7 +61,7 @@ def last_times(window: DataFrame) -> list[Row]:
     return window.groupBy("run_id", "process").agg(F.max("time_ns").alias("last_ns")).collect()
 
 
-def marks_of(last: Iterable[Row], patience_ns: int, finished: bool) -> dict[str, int]:
+def watermarks_of(last: Iterable[Row], patience_ns: int, finished: bool) -> dict[str, int]:
     """Up to when each run can be judged; all of it, if nothing more will come."""
     times: dict[str, list[int]] = {}
     for row in last:
@@ -71,26 +71,30 @@ def marks_of(last: Iterable[Row], patience_ns: int, finished: bool) -> dict[str,
     return {run: min(t for t in of if t >= max(of) - patience_ns) for run, of in times.items()}
 
 
-def advanced(marks: Mapping[str, int], before: Mapping[str, int]) -> dict[str, int]:
+def monotonic(marks: Mapping[str, int], before: Mapping[str, int]) -> dict[str, int]:
     """The marks never go back: a process that was given up may come again with old events."""
     return {**before, **{run: max(mark, before.get(run, NEVER)) for run, mark in marks.items()}}
 
 
-def marked(window: DataFrame, marks: Mapping[str, int], judged: Mapping[str, int]) -> DataFrame:
+def with_watermark(
+    window: DataFrame, marks: Mapping[str, int], judged: Mapping[str, int]
+) -> DataFrame:
     """In: run_id, and more. Out: also mark_ns, and judged_ns: how far it was judged before."""
     rows = [(run, mark, judged.get(run, NEVER)) for run, mark in marks.items()]
     table = window.sparkSession.createDataFrame(rows, MARKED)
     return window.join(F.broadcast(table), "run_id")
 
 
-def closed(window: DataFrame) -> DataFrame:
-    """In: what `marked` gives. Out: the rows that can be judged now."""
+def below_watermark(window: DataFrame) -> DataFrame:
+    """In: what `with_watermark` gives. Out: the rows that can be judged now."""
     return window.where(F.col("time_ns") <= F.col("mark_ns"))
 
 
-def under_way(window: DataFrame) -> DataFrame:
-    """In: what `marked` gives. Out: the copies submitted and not delivered up to the mark."""
-    known = closed(window)
+def undelivered(window: DataFrame) -> DataFrame:
+    """In: what `with_watermark` gives. Out: the copies submitted and not delivered up to the
+    mark.
+    """
+    known = below_watermark(window)
     sent = known.where(F.col("kind") == "submitted").select(
         *COPY, F.col("time_ns").alias("submitted_ns"), "mark_ns"
     )
@@ -101,7 +105,7 @@ def under_way(window: DataFrame) -> DataFrame:
 
 
 def needed_later(window: DataFrame, open_copies: DataFrame, horizon_ns: int) -> DataFrame:
-    """In: what `marked` and `under_way` give. Out: the rows that later ones may need."""
+    """In: what `with_watermark` and `undelivered` give. Out: the rows that later ones may need."""
     young = open_copies.where(F.col("submitted_ns") > F.col("mark_ns") - horizon_ns)
     since = young.groupBy("run_id").agg(F.min("submitted_ns").alias("since_ns"))
     with_since = window.join(F.broadcast(since), "run_id", "left")
@@ -193,7 +197,7 @@ def found_here(
     with TemporaryDirectory(prefix="antecede-") as scratch:
         log, out = Path(scratch) / LOG, Path(scratch) / "found"
         pq.write_table(rows, log)
-        if audit_small([str(log)], str(out), order=order) is None:
+        if audit_here([str(log)], str(out), order=order) is None:
             return None
         create = events.sparkSession.createDataFrame
         return {name: create(pq.read_table(out / name)) for name in names}

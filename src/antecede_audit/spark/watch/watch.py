@@ -29,16 +29,16 @@ from antecede_audit.spark.watch.state import (
     MARK_COLUMNS,
     WatchSettings,
     WatchState,
-    advanced,
-    closed,
+    below_watermark,
     findings_about,
     forget_state,
     last_times,
-    marked,
-    marks_of,
+    monotonic,
     needed_later,
     read_state,
-    under_way,
+    undelivered,
+    watermarks_of,
+    with_watermark,
     write_batch,
     write_state,
 )
@@ -222,9 +222,9 @@ class EventWatch:
         rows = before.tables[WINDOW].unionByName(come).persist()
         try:
             last = last_times(rows)
-            found = marks_of(last, self._settings.patience_ns, finished)
-            marks = advanced(found, before.marks)
-            window = marked(rows, marks, before.marks).persist()
+            found = watermarks_of(last, self._settings.patience_ns, finished)
+            marks = monotonic(found, before.marks)
+            window = with_watermark(rows, marks, before.marks).persist()
             progress, after = self._judged(window, before, marks, number, finished)
             write_state(session, self._states, number, after)
             window.unpersist()
@@ -243,7 +243,7 @@ class EventWatch:
     ) -> tuple[BatchProgress, WatchState]:
         """Write what is found, and return that in figures and what is to be remembered."""
         settings = self._settings
-        open_copies = under_way(window).persist()
+        open_copies = undelivered(window).persist()
         arrivals = newly_delivered(window)
         patience_ns = 0 if finished else settings.lost_after_ns
         late = F.col("submitted_ns") <= F.col("mark_ns") - patience_ns
@@ -251,7 +251,7 @@ class EventWatch:
         known_lost = before.tables[LOST]
         lost = missing.join(known_lost, list(COPY), "leftanti")
         back = known_lost.join(arrivals, list(COPY), "leftsemi")
-        known = closed(window)
+        known = below_watermark(window)
         counted = {
             "events": known.where("time_ns > judged_ns"),
             "open_copies": open_copies,
@@ -326,7 +326,7 @@ class EventWatch:
 
 def newly_delivered(window: DataFrame) -> DataFrame:
     """In: what `window.marked` gives. Out: the copies delivered since it was judged last."""
-    fresh = closed(window).where("kind = 'delivered' AND time_ns > judged_ns")
+    fresh = below_watermark(window).where("kind = 'delivered' AND time_ns > judged_ns")
     return fresh.select(
         "run_id",
         F.col("process").alias("target"),

@@ -19,7 +19,7 @@ from antecede.eventlog.writers import write_events
 from antecede.network_model.faults import Faults
 from antecede.network_model.latency import Constant
 from antecede_audit.eventlog.workload import WorkloadRow
-from antecede_audit.jobs.profile import profile_small
+from antecede_audit.jobs.profile import profile_here
 from antecede_audit.measure.distributions import Distribution
 from antecede_audit.measure.quantities import MEASURES
 from antecede_audit.spark.profile import NOMINAL, RECORDED, profile
@@ -115,7 +115,7 @@ def test_every_distribution_is_that_of_plain_python(
     with TemporaryDirectory() as folder:
         source = record(Path(folder) / "in", named)
         found = profile(spark, source, f"{folder}/out")
-        assert profile_small(source, f"{folder}/small") == found
+        assert profile_here(source, f"{folder}/small") == found
         assert tables_in(Path(folder) / "small") == tables_in(Path(folder) / "out")
     assert [run.run_id for run in found] == sorted(named)
     *sound, stuck = found
@@ -151,7 +151,7 @@ def test_with_an_event_log_times_are_the_recorded_ones(
     spark: SparkSession, reviewed: str, tmp_path: Path
 ) -> None:
     [run] = profile(spark, reviewed, str(tmp_path / "out"))
-    assert profile_small(reviewed, str(tmp_path / "small")) == [run]
+    assert profile_here(reviewed, str(tmp_path / "small")) == [run]
     assert tables_in(tmp_path / "small") == tables_in(tmp_path / "out")
     assert (run.times, run.processes, run.channels) == (RECORDED, 9, 11)
     assert (run.first_ns, run.last_ns) == (5 * MS, 21 * MS)
@@ -198,15 +198,15 @@ def test_a_folder_without_a_workload_is_refused(spark: SparkSession, tmp_path: P
     with pytest.raises(LocalError, match="has no messages of run 'b'"):
         profile(spark, str(tmp_path), str(tmp_path / "out"), run_id="b")
     with pytest.raises(LocalError, match="has no messages of run 'b'"):
-        profile_small(str(tmp_path), str(tmp_path / "out"), run_id="b")
+        profile_here(str(tmp_path), str(tmp_path / "out"), run_id="b")
 
 
 def test_what_is_large_or_elsewhere_is_left_to_spark(tmp_path: Path) -> None:
     record(tmp_path, {"a": REVIEW})
     out = str(tmp_path / "out")
-    assert profile_small(str(tmp_path), out, rows_max=len(REVIEW) - 1) is None
-    assert profile_small(f"hdfs://{tmp_path}", out) is None
-    assert profile_small(str(tmp_path / "nothing"), out) is None
+    assert profile_here(str(tmp_path), out, rows_max=len(REVIEW) - 1) is None
+    assert profile_here(f"hdfs://{tmp_path}", out) is None
+    assert profile_here(str(tmp_path / "nothing"), out) is None
     assert not Path(out).exists()
 
 

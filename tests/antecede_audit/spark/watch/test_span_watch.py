@@ -14,7 +14,7 @@ from pyspark.sql import Row, SparkSession
 from antecede.eventlog.atomic_files import claim
 from antecede.eventlog.processes import read_processes
 from antecede_audit.eventlog import read_events
-from antecede_audit.jobs.ingest import ingest_small
+from antecede_audit.jobs.ingest import ingest_here
 from antecede_audit.judging import check_log
 from antecede_audit.spark.watch.history import read_progress
 from antecede_audit.spark.watch.spans import SpanWatch, numbered
@@ -61,7 +61,7 @@ def pairs_of(rows: list[dict[str, Any]], names: dict[int, str]) -> set[Pair]:
 
 def audited(folder: Path, out: Path) -> set[Pair]:
     """What the oracle finds in all of them."""
-    summary = ingest_small([str(folder)], str(out), repair=False)
+    summary = ingest_here([str(folder)], str(out), repair=False)
     assert summary is not None
     names = read_processes(out / "events")
     log = read_events(out / "events")
