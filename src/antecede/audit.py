@@ -16,7 +16,7 @@ HOMES: Final = {
     "SelfCause": "antecede_audit.judging",
     "TRACE": "antecede_audit.judging",
     "VIOLATION_COLUMNS": "antecede_audit.judging",
-    "Verdict": "antecede_audit.judging",
+    "Verdict": "antecede_audit.judging:OracleVerdict",
     "Violation": "antecede_audit.judging",
     "check_log": "antecede_audit.judging",
     "explain": "antecede_audit.judging",
