@@ -58,7 +58,7 @@ MUTANTS: dict[str, tuple[tuple[Change, ...], tuple[str, ...]]] = {
     ),
     "the idle dead stay members": (
         ((DETECTOR, "        return self.silent_ns >= needed_ns",
-          "        return self.unacked_by and self.silent_ns >= needed_ns"),),
+          "        return self.owes and self.silent_ns >= needed_ns"),),
         ("idle dead",),
     ),
     "sleep counts as the silence of others": (
