@@ -85,7 +85,7 @@ STATEMENTS = {
             (exists t, In (Knowledge.Sub z t) other /\\ In j t) /\\
             forall f g, ~ In (Knowledge.Dl z j g)
               (cons (Knowledge.Dl y j f) (cons (Knowledge.Lv y j f) other))""",
-    "YouAreExpelled.expulsion_is_safe": """
+    "Expulsion.expulsion_is_safe": """
         forall r, well_formed r -> delivered_where_sent r -> fifo r ->
           forall fence wire noted heard, fencing r fence wire noted heard -> causal_delivery r""",
 }
@@ -154,9 +154,9 @@ FALSE = [
     ),
     ("Knowledge.v", "~ permitted full z i ->\n  exists", "True ->\n  exists"),
     ("Knowledge.v", "(f = false <-> known_settled tr m j)", "f = true"),
-    ("YouAreExpelled.v", "notices k -> fenced e k t;", "notices k -> fenced e k (S t);"),
-    ("YouAreExpelled.v", "notices k \\/ noted x e k s;", "notices k \\/ noted x e k s \\/ True;"),
-    ("YouAreExpelled.v", "-> ~ fenced (sender r m) e t;", "-> True;"),
+    ("Expulsion.v", "notices k -> fenced e k t;", "notices k -> fenced e k (S t);"),
+    ("Expulsion.v", "notices k \\/ noted x e k s;", "notices k \\/ noted x e k s \\/ True;"),
+    ("Expulsion.v", "-> ~ fenced (sender r m) e t;", "-> True;"),
 ]
 # Complaints about the text, not about the proof: then the change here is not what it should be.
 NONSENSE = re.compile("Syntax error|Cannot infer")
