@@ -9,6 +9,7 @@ from typing import Literal
 
 import pytest
 
+import antecede
 from antecede.core.errors import BufferFull
 from antecede.events import NodeFenced, PeerExpelled, Report, Split
 from antecede.runtime.config.expulsion_policy import (
@@ -356,3 +357,28 @@ def test_orders_that_cannot_expel_take_no_policy(order: Literal["fifo", "none"])
             Settings(name="ann", order=order, expel=policy)
     for heartbeat in (2.5, 6.0):
         assert Settings(name="ann", order=order, heartbeat=heartbeat).policy == MANUAL
+
+
+def test_a_timer_that_rings_late_makes_nobody_silent() -> None:
+    """The process was stopped, or its loop was blocked: others may have spoken meanwhile."""
+
+    async def story() -> None:
+        async with antecede.open_node("alice") as alice, antecede.open_node("bob") as bob:
+            alice.add_peer("bob", bob.address)
+            bob.add_peer("alice", alice.address)
+            await alice.meet()
+            session = alice._endpoint.session_of("bob")
+            assert session is not None
+            now_ns = alice._now()
+            session.standing.heard_ns = now_ns - 9_000_000_000
+            alice._wake_ns = now_ns - 8_000_000_000
+            alice._on_time(now_ns)
+            assert session.standing.heard_ns >= now_ns - 1_000_000_000
+            session.standing.heard_ns = now_ns - 9_000_000_000
+            alice._wake_ns = now_ns - 500_000_000
+            alice._on_time(now_ns)
+            assert session.standing.heard_ns == now_ns - 9_000_000_000, "on time, but for a little"
+            alice.abandon()
+            bob.abandon()
+
+    asyncio.run(story())
