@@ -301,7 +301,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "builds": ("bench/README.md", builds),
     "simulator": ("bench/README.md", simulator),
     "live": ("bench/README.md", live),
-    "carriers": ("docs/live/carriers.md", carriers),
+    "carriers": ("docs/operations/carriers.md", carriers),
     "secure": ("bench/README.md", secure),
     "fairness": ("bench/README.md", fairness),
     "audit": ("bench/README.md", audit),

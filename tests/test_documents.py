@@ -26,7 +26,7 @@ def output_of(*command: str) -> str:
     return ran.stdout
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/live/README.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/reference/nodes.md"])
 def test_an_example_prints_what_its_page_says(page: str) -> None:
     """The first one; tests/documents/test_blocks.py runs all of them."""
     code, shown = blocks(ROOT / page, "python")[0], blocks(ROOT / page, "text")[0]

@@ -328,7 +328,7 @@ def test_nothing_is_offered_that_no_index_has() -> None:
 
 
 def test_the_extra_for_opentelemetry_runs_what_its_page_shows() -> None:
-    page = (ROOT / "docs/live/opentelemetry.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/operations/opentelemetry.md").read_text(encoding="utf-8")
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert "from opentelemetry.sdk" in page
     named = settings["project"]["optional-dependencies"]["otel"]

@@ -25,7 +25,7 @@ TO_BE_WRITTEN = {
     "docs/guides/service-mesh.md": {"mesh.toml"},
     "docs/guides/your-own-protocol.md": {"patient.py"},
     "docs/tutorial.md": {"hello.py"},
-    "docs/decisions/0130-out-folders-belong-to-their-owners.md": {"notes.txt"},
+    "docs/decisions/archive/0130-out-folders-belong-to-their-owners.md": {"notes.txt"},
     "src/antecede_lab/evaluate/evaluate.py": {"OUT/EVALUATION.md"},
 }
 """Files that a reader of the page writes, or a command."""

@@ -1,4 +1,4 @@
-"""Tables for docs/live/, made from the code; `python -m tests.antecede.runtime.documented` prints
+"""Tables of the documents, made from the code; `python -m tests.antecede.runtime.documented` prints
 them."""
 
 import ast

@@ -1,4 +1,4 @@
-"""What docs/live/ says about settings, metrics, events and errors is what there is."""
+"""What the documents say about settings, metrics, events and errors is what there is."""
 
 import tomllib
 from pathlib import Path
@@ -11,25 +11,25 @@ from tests.antecede.runtime.documented import (
     settings_table,
 )
 
-DOCS = Path(__file__).parents[3] / "docs" / "live"
+DOCS = Path(__file__).parents[3] / "docs"
 
 
 def test_the_table_of_settings_is_up_to_date() -> None:
-    assert settings_table() in (DOCS / "configuration.md").read_text(encoding="utf-8")
+    assert settings_table() in (DOCS / "operations" / "settings.md").read_text(encoding="utf-8")
 
 
 def test_the_table_of_metrics_is_up_to_date() -> None:
-    assert metrics_table() in (DOCS / "metrics.md").read_text(encoding="utf-8")
+    assert metrics_table() in (DOCS / "operations" / "metrics.md").read_text(encoding="utf-8")
 
 
 def test_every_event_and_every_error_is_explained() -> None:
-    page = (DOCS / "events-and-errors.md").read_text(encoding="utf-8")
+    page = (DOCS / "reference" / "events-and-errors.md").read_text(encoding="utf-8")
     assert events_table() in page
     assert errors_table() in page
 
 
 def test_the_file_shown_there_is_a_good_one(tmp_path: Path) -> None:
-    text = (DOCS / "configuration.md").read_text(encoding="utf-8")
+    text = (DOCS / "operations" / "settings.md").read_text(encoding="utf-8")
     shown = text.partition("```toml\n")[2].partition("```")[0]
     file = tmp_path / "node.toml"
     file.write_text(shown)

@@ -1,6 +1,6 @@
 """Test vectors of the wire format, for whoever writes a node in another language.
 
-`python -m tests.antecede.wire.vectors` prints what stands in docs/live/vectors.json.
+`python -m tests.antecede.wire.vectors` prints what stands in docs/reference/vectors.json.
 """
 
 import json
@@ -35,7 +35,7 @@ from antecede.wire.handshake import (
 from antecede.wire.varint import write_varint
 from antecede_lab.wire.codec import encode, write_packet
 
-FILE = Path("docs/live/vectors.json")
+FILE = Path("docs/reference/vectors.json")
 SENDER = 1
 TOKEN = 0x0123456789ABCDEF
 GREETING_FIELDS = (
@@ -216,7 +216,7 @@ REFUSED_PACKETS = {
 def vectors() -> dict[str, object]:
     """All of them."""
     return {
-        "about": "docs/live/wire.md explains these bytes; "
+        "about": "docs/reference/wire.md explains these bytes; "
         "python -m tests.antecede.wire.vectors makes them",
         "version": 3,
         "varints": [varint(value) for value in (0, 1, 127, 128, 300, 16_384, (1 << 62) - 1)],

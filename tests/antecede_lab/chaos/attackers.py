@@ -2,7 +2,7 @@
 
 Off the path an attacker forges what it can make up: addresses, names, whole greetings, tokens by
 guessing. On the path it reads, drops, repeats, mixes and damages what others send. Neither has a
-key. What nodes promise against each is in `docs/live/security.md`.
+key. What nodes promise against each is in `docs/operations/security.md`.
 """
 
 from random import Random

@@ -64,7 +64,7 @@ def setting(default: T, rule: Rule) -> T:
 class Settings:
     """The settings of one node; `BadConfiguration` says which of them makes no sense, and why.
 
-    `docs/live/configuration.md` shows the same table.
+    `docs/operations/settings.md` shows the same table.
     """
 
     name: str = field(metadata={RULE: rules.NAME})
