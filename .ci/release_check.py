@@ -17,7 +17,7 @@ ADDRESSES = ("Homepage", "Documentation", "Repository", "Issues", "Changelog")
 
 def complaints(tag: str, root: Path = ROOT) -> list[str]:
     """What is wrong; empty if nothing is."""
-    source = (root / "src/antecede/__init__.py").read_text(encoding="utf-8")
+    source = (root / "src/antecede/version.py").read_text(encoding="utf-8")
     found = re.search(r'__version__: Final = "(.+)"', source)
     version = found[1] if found else "none"
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -51,7 +51,8 @@ def project(tmp_path: Path) -> Path:
     core.mkdir(parents=True)
     for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder / name)
-    for name in ("build_mode.py", "installing.py", "py.typed", "core/values.py", "core/errors.py"):
+    front = ("build_mode.py", "installing.py", "py.typed", "version.py")
+    for name in (*front, "core/values.py", "core/errors.py"):
         shutil.copy(ROOT / "src" / "antecede" / name, folder / "src" / "antecede" / name)
     (core / "__init__.py").write_text('"""A small core."""\n')
     (core.parent / "__init__.py").write_text(front_door(), encoding="utf-8")

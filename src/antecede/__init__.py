@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from antecede.build_mode import compiled
+from antecede.version import __version__
 
 if TYPE_CHECKING:
     from antecede import blocking, errors, events, testing
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from antecede.runtime.config.settings import Settings
     from antecede.runtime.node import Node
     from antecede.runtime.opening import open_node
-
-__version__: Final = "0.3.0"
 
 __all__ = [
     "Address",

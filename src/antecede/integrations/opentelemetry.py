@@ -34,11 +34,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self, TypeAlias
 
-from antecede import __version__
 from antecede.durability.unconfirmed import InboundMessage
 from antecede.runtime.errors import MissingExtra
 from antecede.runtime.node import Node
 from antecede.runtime.targets import Payload, payload_bytes
+from antecede.version import __version__
 
 try:
     from opentelemetry import context as contexts

@@ -24,7 +24,7 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-import antecede
+from antecede import version
 from antecede.core.errors import LocalError
 from antecede_audit.spark.java import find_java
 from antecede_audit.spark.settings import BATCH_BY_ROWS
@@ -341,7 +341,7 @@ def reason_of_worker(trace: str) -> str:
 
 def package_folder() -> Path:
     """Where the running package is."""
-    return Path(antecede.__file__).parent
+    return Path(version.__file__).parent
 
 
 def ship_package(context: SparkContext, scratch: Path) -> None:

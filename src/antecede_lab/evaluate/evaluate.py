@@ -16,12 +16,13 @@ from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
-from antecede import __version__, compiled
+from antecede.build_mode import compiled
 from antecede.core.errors import LocalError
 from antecede.eventlog.atomic_files import claim, read_note, write_whole
 from antecede.eventlog.layout import PARTITION, find_runs, partition_folder
 from antecede.eventlog.parquet import load_pyarrow, reading
 from antecede.units import counted
+from antecede.version import __version__
 from antecede_audit.eventlog.workload import WorkloadRow, read_workload, write_workload
 from antecede_audit.judging.verdict_summary import REPLACED as AUDITED
 from antecede_audit.measure.figures import FIGURES

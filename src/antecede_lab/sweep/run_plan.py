@@ -16,11 +16,11 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
-from antecede import __version__
 from antecede.core.errors import LocalError
 from antecede.eventlog.layout import common_source, find_run, suffix_of
 from antecede.eventlog.parquet import load_pyarrow, reading
 from antecede.network_model.faults import Faults
+from antecede.version import __version__
 from antecede_audit.eventlog.workload import WorkloadRow, read_workload
 from antecede_lab.simulator.networks import (
     build_network,

@@ -22,12 +22,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from antecede import __version__
 from antecede.core.errors import LocalError
 from antecede.eventlog.atomic_files import claim, write_whole
 from antecede.eventlog.layout import partition_folder
 from antecede.eventlog.parquet import ArrowTable, load_pyarrow
 from antecede.units import counted
+from antecede.version import __version__
 from antecede_audit.jobs.worker_files import SHARED
 from antecede_audit.spark.job_names import named, named_jobs
 from antecede_audit.spark.session import SPARK_ERRORS, first_line

@@ -13,8 +13,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Final
 
-from antecede import __version__
 from antecede.eventlog.atomic_files import write_whole
+from antecede.version import __version__
 from antecede_audit.report.page.markup import Markup, element, joined
 from antecede_audit.report.page.section import Section
 
