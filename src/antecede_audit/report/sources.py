@@ -88,7 +88,7 @@ def find_sources(paths: Sequence[Path]) -> list[ReportSource]:
             check_settled(path)
             raise LocalError(
                 f"{path} has nothing to report: no event log, and no results of "
-                "`antecede compare`, `sweep`, `audit` or `evaluate`"
+                "`antecede audit`, or `antecede lab compare`, `sweep` or `evaluate`"
             )
         found += [source for source in sources if source not in found]
     return found

@@ -1,4 +1,4 @@
-"""What `antecede sweep` leaves: a table of runs, each with its figures and its histograms.
+"""What `antecede lab sweep` leaves: a table of runs, each with its figures and its histograms.
 
 Runs that differ only in their seed are taken together: histograms are added, figures become means
 with intervals.
