@@ -145,12 +145,13 @@ def test_a_subcommand_that_is_nearly_one_is_answered_with_that_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["ingest", "metrics", "profile", "lab grow", "lab sweep", "lab evaluate"]
+    "name", ["ingest", "audit", "metrics", "profile", "lab grow", "lab sweep", "lab evaluate"]
 )
 def test_without_spark_every_command_that_needs_it_says_what_to_install(name: str) -> None:
     """With any arguments: whoever lacks Spark is told so first."""
     arguments = {
         "ingest": ["x", "--out", "y"],
+        "audit": ["x", "--out", "y"],
         "lab grow": ["x", "-n", "5", "--out", "y"],
         "lab sweep": [__file__, "--out", "y"],
         "lab evaluate": [__file__, "--out", "y"],

@@ -122,7 +122,7 @@ class Endings:
         whole = self._sending.withdraw_target(session, unconfirmed)
         self._directory.ghosts.add(session)
         if stone.reason != RESTARTED:
-            self._losses.tell_expulsion(session, stone, whole, early)
+            self._losses.tell_expulsion(session.id, session.incarnation, stone, whole, early)
         else:
             self._losses.tell(session.name, whole)
         self.await_successor(session, now_ns, expelled=stone.reason != RESTARTED)

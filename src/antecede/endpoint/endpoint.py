@@ -609,7 +609,8 @@ class Endpoint:
         self._fences.met(session)
         self._core.meet(session, now_ns)
         # What is larger than it takes, as is known only now, it will not take.
-        self.losses.tell_too_large(session, self.sending.too_large_for(session))
+        too_large = self.sending.too_large_for(session)
+        self.losses.tell_too_large(session.name, session.payload_limit, too_large)
         if self._leaving != STAYS:
             self._say_bye_to(session)
         self._core.request_write(session)

@@ -11,7 +11,6 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.process import NEVER_NS
-from antecede.durability.node_state import MET_SINCE
 from antecede.transport.advice import Waits
 from antecede.transport.event_rows import SessionRows
 from antecede.transport.flow_control import FlowControl
@@ -236,7 +235,6 @@ class Session:
     ) -> None:
         """The peer is known: from now on datagrams can leave."""
         self.seal = seal
-        self.sent_before = MET_SINCE
         self.incarnation = incarnation
         self.token_in = token_in
         self.token_out = token_out

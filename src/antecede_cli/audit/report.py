@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 import click
 
 from antecede.core.errors import LocalError
-from antecede_cli.audit.audit import has_lab
 from antecede_cli.options import DURATION, option_with_default
 from antecede_cli.spark import is_local, need_spark, spark_session
 
@@ -120,4 +120,4 @@ def is_here(place: str) -> bool:
     """Whether a path is one of this machine; asked without Spark where that will do."""
     if Path(place).exists():
         return True
-    return "://" not in place and not (has_lab() and not is_local(place))
+    return "://" not in place and not (find_spec("pyspark") and not is_local(place))
