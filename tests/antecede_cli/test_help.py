@@ -119,7 +119,7 @@ def test_completion_scripts_ask_this_program(shell: str) -> None:
     [
         ("antecede sim", ["simulate"]),
         ("antecede lab sw", ["sweep"]),
-        ("antecede compare --q", ["--quick"]),
+        ("antecede lab compare --q", ["--quick"]),
         ("antecede bench li", ["live"]),
         ("antecede demo --q", ["--quick"]),
         ("antecede chat --order hy", ["hybrid", "hybrid-sps", "hybrid-csps"]),
