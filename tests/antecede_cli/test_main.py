@@ -120,11 +120,14 @@ def test_a_subcommand_that_is_nearly_one_is_answered_with_that_one() -> None:
     assert "No such command 'simluate' (did you mean 'simulate'?)." in result.output
 
 
-@pytest.mark.parametrize("name", ["ingest", "metrics", "profile", "grow", "sweep", "evaluate"])
+@pytest.mark.parametrize(
+    "name", ["ingest", "audit", "metrics", "profile", "grow", "sweep", "evaluate"]
+)
 def test_without_spark_every_command_that_needs_it_says_what_to_install(name: str) -> None:
     """With any arguments: whoever lacks Spark is told so first."""
     arguments = {
         "ingest": ["x", "--out", "y"],
+        "audit": ["x", "--out", "y"],
         "grow": ["x", "-n", "5", "--out", "y"],
         "sweep": [__file__, "--out", "y"],
         "evaluate": [__file__, "--out", "y"],

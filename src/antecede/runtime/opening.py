@@ -3,8 +3,9 @@
 import os
 import secrets
 import time
-from collections.abc import Callable, Generator, Mapping
-from typing import TYPE_CHECKING, Final, NoReturn, Unpack
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias, Unpack
 
 from antecede.build_mode import warn_if_fallen_back
 from antecede.core.catalogue import find_protocol
@@ -15,7 +16,7 @@ from antecede.endpoint.limits import Limits
 from antecede.membership.identity import Identity
 from antecede.membership.tokens import TokenSource
 from antecede.runtime.carriers.carrier import Carrier
-from antecede.runtime.carriers.choosing import open_transport
+from antecede.runtime.config.addresses import CarriedAddress
 from antecede.runtime.config.names import process_id
 from antecede.runtime.config.parsing import ANYBODY
 from antecede.runtime.config.settings import (
@@ -28,7 +29,7 @@ from antecede.runtime.config.settings import (
 )
 from antecede.runtime.journal_committer import JournalCommitter
 from antecede.runtime.journals import open_committer
-from antecede.runtime.key_settings import make_handshake_crypto, warn_if_insecure
+from antecede.runtime.key_settings import make_handshake_crypto, stays_local, warn_if_insecure
 from antecede.runtime.listeners import Listener
 from antecede.runtime.node import Node
 from antecede.runtime.observe.event_recorder import EventRecorder, open_trace
@@ -40,6 +41,16 @@ NUMBERS: Final = range(1 << 31)
 
 CORE_PAYLOAD_LIMIT: Final = 1 << 16
 """No message in the core is larger than a datagram."""
+
+CARRIER_MODULES: Final = {
+    "udp": "antecede.runtime.carriers.udp",
+    "tcp": "antecede.runtime.carriers.tcp",
+    "nats": "antecede.integrations.nats",
+}
+"""The module of each carrier, whose `open_carrier` opens it. The scheme of the address that a node
+is bound to chooses; only that module is imported."""
+
+OpenCarrier: TypeAlias = Callable[[Settings, bool], Awaitable[Carrier]]
 
 Config = Settings | str | os.PathLike[str] | None
 
@@ -109,7 +120,7 @@ class NodeOpening:
     async def _open(self) -> Node:
         warn_if_fallen_back()
         settings = self._settings
-        transport = await open_transport(settings)
+        transport = await open_carrier(settings)
         warn_if_insecure(settings, transport.address.host)
         try:
             return start_node(settings, transport, SecretTokens(), self._on_event)
@@ -146,6 +157,14 @@ def given_settings(
     """What a call says: `further` settings, and those that have parameters of their own."""
     named = {"name": name, "bind": bind, "peers": peers, "trace": trace}
     return {**further, **{key: value for key, value in named.items() if value is not None}}
+
+
+async def open_carrier(settings: Settings) -> Carrier:
+    """The carrier of the address that these settings bind the node to, in the running loop."""
+    bind = settings.bind
+    scheme = bind.carrier if isinstance(bind, CarriedAddress) else "udp"
+    opener: OpenCarrier = import_module(CARRIER_MODULES[scheme]).open_carrier
+    return await opener(settings, stays_local(settings))
 
 
 def start_node(

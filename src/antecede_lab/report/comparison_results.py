@@ -15,13 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from antecede.core.errors import LocalError
-from antecede_audit.report.sources import (
-    COMPARISON_FILE,
-    EVALUATION_FILE,
-    KS_FILE,
-    objects_in,
-    read_json,
-)
+from antecede_audit.report.sources import file_kind, objects_in, read_json
 from antecede_lab.comparison.claims import TABLE
 from antecede_lab.comparison.measurements import (
     QUANTITIES,
@@ -32,6 +26,14 @@ from antecede_lab.comparison.measurements import (
 )
 from antecede_lab.comparison.verdicts import ClaimVerdict, Observation, observe, verdicts_on
 from antecede_lab.report.sweep_results import Setting, rank
+
+COMPARISON_FILE: Final = "comparison.json"
+KS_FILE: Final = "ks.json"
+EVALUATION_FILE: Final = "evaluation.json"
+
+COMPARISON: Final = file_kind("comparison", "a comparison of protocols", "compare", COMPARISON_FILE)
+KS: Final = file_kind("ks", "the metadata of KS", "compare", KS_FILE)
+EVALUATION: Final = file_kind("evaluation", "an evaluation", "evaluate", EVALUATION_FILE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
