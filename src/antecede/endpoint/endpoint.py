@@ -109,9 +109,7 @@ class Endpoint:
         self.losses: Final = LossReporter(self.reports, kept)
         self.inbox: Final = Inbox(me.payload_limit, self.reports, kept, limits.open_to_strangers)
         parts = OwnFragments()
-        self._table: Final = SessionTable()
-        if kept is not None:
-            self._table.skip_ids(kept.last_id)
+        self._table: Final = SessionTable(0 if kept is None else kept.last_id)
         self._fences: Final = Expulsions(me.name, me.incarnation, self._table, kept)
         self._core: Final = ProtocolDriver(
             me.name, process, self.inbox, parts, rows, self._table, self._fences

@@ -16,22 +16,19 @@ class SessionTable:
 
     __slots__ = ("_by_name", "_former", "_last_id", "_writable", "by_id")
 
-    def __init__(self) -> None:
+    def __init__(self, last_id: i64 = 0) -> None:
         self.by_id: Final[dict[int, Session]] = {}
         self._by_name: Final[dict[str, list[Session]]] = {}
         # The names of those that are over, by their id.
         self._former: Final[dict[int, str]] = {}
-        self._last_id: i64 = 0
+        # Ids up to this one were used, some of them before a crash.
+        self._last_id: i64 = last_id
         self._writable: list[Session] = []
 
     def new_id(self) -> i64:
         """An id for an incarnation of a peer."""
         self._last_id += 1
         return self._last_id
-
-    def skip_ids(self, last: i64) -> None:
-        """Ids up to this one were used before a crash."""
-        self._last_id = last
 
     def add(self, session: Session) -> None:
         """There is a session with a peer."""
