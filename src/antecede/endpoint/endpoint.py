@@ -137,9 +137,7 @@ class Endpoint:
         self._reader: Final = DatagramReader(self._core)
         self.detector: Final = FailureDetector(self.directory, self._table, process)
         self._writer: Final = DatagramWriter(parts, self.out)
-        self._expulsion_news: Final = ExpulsionNews(
-            self.directory, self._fences, self._writer, self.reports
-        )
+        self._news: Final = ExpulsionNews(self.directory, self._fences, self._writer, self.reports)
         self._endings: Final = Endings(
             me.name,
             self._core,
@@ -463,7 +461,7 @@ class Endpoint:
             if ended is not None:
                 self._endings.stop_for_good(ended, now_ns)
             for expelled, room in self.directory.ghosts.take_to_tell():
-                self._expulsion_news.tell(expelled, address, room, now_ns)
+                self._news.tell(expelled, address, room, now_ns)
         elif kind == REFUSE:
             self.directory.receive_refusal(address, reader, letter, now_ns)
         else:
@@ -476,7 +474,7 @@ class Endpoint:
         if candidate is not None and candidate.must_wait(now_ns):
             return
         if session is None and candidate is None:
-            self._expulsion_news.on_stranger(address, token, data, now_ns)
+            self._news.on_stranger(address, token, data, now_ns)
             return
         if self._guard is not None:
             self._receive_sealed(address, SealedDatagram(data), session, candidate, token, now_ns)
@@ -637,7 +635,7 @@ class Endpoint:
             self.directory.accept_candidate(candidate)
             candidate.establish(seal, now_ns)
             self._endings.expel(session, self._me.name, theirs, now_ns)
-            self._expulsion_news.tell(session, candidate.address, GREETING_SIZE, now_ns)
+            self._news.tell(session, candidate.address, GREETING_SIZE, now_ns)
             raise RemoteError(theirs)
 
     # Leaving, inside.
