@@ -19,9 +19,8 @@ from typing import Final
 
 from antecede.runtime.carriers import segments
 from antecede.runtime.carriers.busy_poll import BusyPoll
-from antecede.runtime.carriers.carrier import Carrier, CarrierListener
+from antecede.runtime.carriers.carrier import Carrier, CarrierListener, LoopTimer
 from antecede.runtime.carriers.dns import NameResolver, look_up
-from antecede.runtime.carriers.loop_timer import LoopTimer
 from antecede.runtime.config.addresses import (
     Address,
     is_elsewhere,
