@@ -15,7 +15,7 @@ import time
 from importlib.util import find_spec
 
 from antecede import Node, open_node
-from antecede_lab.bench.peers.nats_client import Nats
+from bench.live.peers.nats_client import Nats
 
 PAYLOAD = b"x" * 100
 ROUNDS = 3

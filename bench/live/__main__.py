@@ -10,9 +10,11 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from antecede_lab.bench.catalogue import PEERS, PLAIN
-from antecede_lab.bench.contest import P99, ContestPlan, Results, rounded, run_contest
-from antecede_lab.bench.studies import (
+from antecede_lab.child import Json
+from bench.csv_table import write_table
+from bench.live.catalogue import PEERS, PLAIN
+from bench.live.contest import P99, ContestPlan, Results, rounded, run_contest
+from bench.live.studies import (
     CrowdPlan,
     DistancePlan,
     JournalPlan,
@@ -22,8 +24,6 @@ from antecede_lab.bench.studies import (
     run_journal,
     run_tracing,
 )
-from antecede_lab.child import Json
-from bench.csv_table import write_table
 
 
 def show(text: str) -> None:

@@ -11,8 +11,9 @@ from rich.table import Table
 from antecede import compiled
 from antecede_cli.console import Console, wide_console
 from antecede_cli.options import option_with_default
-from antecede_lab.bench.catalogue import ENCRYPTED, PEERS, PLAIN
-from antecede_lab.bench.contest import (
+from antecede_lab.child import Json
+from bench.live.catalogue import ENCRYPTED, PEERS, PLAIN
+from bench.live.contest import (
     P50,
     P99,
     ContestPlan,
@@ -22,7 +23,7 @@ from antecede_lab.bench.contest import (
     run_contest,
     throughput_of,
 )
-from antecede_lab.bench.studies import (
+from bench.live.studies import (
     CrowdPlan,
     DistancePlan,
     JournalPlan,
@@ -32,7 +33,6 @@ from antecede_lab.bench.studies import (
     run_journal,
     run_tracing,
 )
-from antecede_lab.child import Json
 
 Result = TypeVar("Result")
 

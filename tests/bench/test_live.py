@@ -8,9 +8,10 @@ from click.testing import CliRunner
 from rich.table import Table
 
 from antecede.core.errors import LocalError
-from antecede_cli.lab.bench import command, ratio_table, speed_table
-from antecede_lab.bench.catalogue import PEERS, find_peer
-from antecede_lab.bench.contest import (
+from antecede_lab.child import ChildFailed
+from bench.live.catalogue import PEERS, find_peer
+from bench.live.command import command, ratio_table, speed_table
+from bench.live.contest import (
     P50,
     P99,
     ContestPlan,
@@ -22,8 +23,8 @@ from antecede_lab.bench.contest import (
     run_contest,
     throughput_of,
 )
-from antecede_lab.bench.peer import BEGIN, END, WARM_UP, ReceiveTally, Stopwatch, Volley
-from antecede_lab.bench.studies import (
+from bench.live.peer import BEGIN, END, WARM_UP, ReceiveTally, Stopwatch, Volley
+from bench.live.studies import (
     CrowdPlan,
     DistancePlan,
     TracingPlan,
@@ -31,9 +32,8 @@ from antecede_lab.bench.studies import (
     run_distance,
     run_tracing,
 )
-from antecede_lab.child import ChildFailed
 
-ODD = "tests.antecede.runtime.odd_peers"
+ODD = "tests.bench.odd_peers"
 BRIEF_S = 0.05
 
 
