@@ -14,6 +14,7 @@ SHARE ?=
 SEEDS ?=
 # How hard the C compiler tries for `make wheels`: 0 builds in a third of the time, to try it out.
 OPTIMIZE ?= 3
+BENCH ?= steps builds simulator
 REPRODUCE ?=
 
 # Bytecode is kept whatever this machine says: else every process of every test compiles what it imports, and
@@ -125,10 +126,10 @@ docs: $(INSTALLED) ## Build the documents as a site, into build/site
 	@echo "The site is in build/site/index.html"
 
 bench: compile ## Measure speed; bench/README.md explains the figures
-	$(COMPILED_PYTHON) -m bench
+	for name in $(BENCH); do $(COMPILED_PYTHON) -m bench $$name || exit 1; done
 
 reproduce: compile ## Make the figures of the documents again, and say what drifted: REPRODUCE="--minutes 5"
-	PYTHONPATH="$(CURDIR)/$(COMPILED_TREE):$(CURDIR)" $(VENV)/bin/python -m bench.reproduce $(REPRODUCE)
+	PYTHONPATH="$(CURDIR)/$(COMPILED_TREE):$(CURDIR)" $(VENV)/bin/python -m bench reproduce $(REPRODUCE)
 
 format: $(INSTALLED) ## Let ruff mend what it can
 	$(VENV)/bin/ruff check --fix .

@@ -68,7 +68,7 @@ SUBCOMMANDS: Final = {
     "profile": Subcommand("antecede_cli.audit.profile", "Say what a workload is like."),
     "grow": Subcommand("antecede_cli.lab.grow", "Make a recorded workload larger."),
     "report": Subcommand("antecede_cli.audit.report", "Make one HTML file of results."),
-    "bench": Subcommand("bench.live.command", "Measure the live runtime against other libraries."),
+    "bench": Subcommand("antecede_cli.lab.bench", "Run the benchmarks of the repository."),
     "completion": Subcommand("antecede_cli.completion", "Print the completion script of a shell."),
 }
 

@@ -44,7 +44,7 @@ def command_at(path: tuple[str, ...]) -> click.Command:
 
 def test_all_commands_are_found() -> None:
     assert {path[0] for path in COMMANDS if path} == set(SUBCOMMANDS)
-    assert ("bench", "live") in COMMANDS
+    assert ("data", "fetch") in COMMANDS
 
 
 def test_the_page_of_the_command_line_names_every_command_once() -> None:
@@ -109,7 +109,7 @@ def test_completion_scripts_ask_this_program(shell: str) -> None:
     ("typed", "expected"),
     [
         ("antecede sim", ["simulate"]),
-        ("antecede bench li", ["live"]),
+        ("antecede data fe", ["fetch"]),
         ("antecede demo --q", ["--quick"]),
         ("antecede chat --order hy", ["hybrid", "hybrid-sps", "hybrid-csps"]),
         ("antecede completion ", list(SHELLS)),

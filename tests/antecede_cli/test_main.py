@@ -102,7 +102,6 @@ def test_unknown_subcommand_is_refused() -> None:
         (["check", "--program", "triangel"], "triangle"),
         (["scenario", "triangel"], "triangle"),
         (["compare", "--only", "latencies", "--out", "x"], "latency"),
-        (["bench", "live", "--peer", "antcede"], "antecede"),
         (["data", "fetch", "trainticked", "--out", "x"], "trainticket"),
     ],
 )
