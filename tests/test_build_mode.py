@@ -26,7 +26,7 @@ def test_what_a_compiled_build_cannot_run_is_run_interpreted() -> None:
     """Or else a judge that skips on the compiled build would never judge."""
     root = Path(__file__).parent
     makefile = (root.parent / "Makefile").read_text(encoding="utf-8")
-    listed = makefile.partition("BOTH_BUILDS := $(addprefix tests/,")[2].partition(")")[0]
+    listed = makefile.partition("TESTS_OF_COMPILED := $(addprefix tests/,")[2].partition(")")[0]
     both = [root / name for name in listed.replace("\\", " ").split()]
     needing = [
         file

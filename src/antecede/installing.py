@@ -18,6 +18,7 @@ EXTRAS: Final = {
     "py4j": "lab",
     "pyarrow": "lab",
     "pyspark": "lab",
+    "xxhash": "lab",
 }
 """Which extra brings a package that a plain install does not have."""
 

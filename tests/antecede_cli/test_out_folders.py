@@ -9,7 +9,6 @@ from shutil import copytree
 import pytest
 from click.testing import CliRunner, Result
 
-from antecede_cli.audit import audit as audit_command
 from antecede_cli.main import main
 
 pytest.importorskip("pyspark", reason="Spark comes with the extra `lab`")
@@ -86,11 +85,11 @@ COMMANDS = {
     "audit": ["audit", "trace", "--out", "p"],
     "profile": ["profile", "trace", "--no-plots", "--out", "p"],
     "metrics": ["metrics", "trace", "--out", "p"],
-    "grow": ["grow", "trace", "-n", "5", "--out", "p"],
-    "sweep": ["sweep", "grid.toml", "--events", "--out", "p"],
-    "evaluate": ["evaluate", "evaluation.toml", "--data", ".", "--out", "p"],
+    "grow": ["lab", "grow", "trace", "-n", "5", "--out", "p"],
+    "sweep": ["lab", "sweep", "grid.toml", "--events", "--out", "p"],
+    "evaluate": ["lab", "evaluate", "evaluation.toml", "--data", ".", "--out", "p"],
     "watch": ["watch", "trace/events", "--once", "--out", "p"],
-    "compare": ["compare", "--quick", "--ks", "--out", "p"],
+    "compare": ["lab", "compare", "--quick", "--ks", "--out", "p"],
     "demo": ["demo", "--quick", "--out", "p"],
 }
 
@@ -152,23 +151,6 @@ def test_what_others_add_to_our_tables_is_refused_and_stays(folder: Path) -> Non
     assert result.exit_code == 2
     assert "events/mine.txt would be lost" in result.output
     assert mine.read_text() == "theirs"
-
-
-def test_an_audit_without_spark_refuses_as_well(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ran("simulate", "-p", "rst", "-n", "3", "-m", "9", "--out", "log.jsonl")
-    monkeypatch.setattr(audit_command, "has_lab", lambda: False)
-    (folder / "p").mkdir()
-    (folder / "p" / "losses.jsonl").write_text("theirs")
-
-    result = invoked("audit", "log.jsonl", "--out", "p")
-
-    assert result.exit_code == 2, result.output
-    assert files_in(folder / "p") == {"losses.jsonl": b"theirs"}
-    (folder / "p" / "losses.jsonl").unlink()
-    for _ in range(2):
-        ran("audit", "log.jsonl", "--out", "p")
 
 
 def test_more_is_added_to_an_ingest_of_a_version_without_notes(folder: Path) -> None:

@@ -6,7 +6,6 @@ from mypy_extensions import i64
 
 from antecede.durability.node_state import DurableNodeState
 from antecede.events import GONE, LEFT_OUT, TOO_LARGE, PeerExpelled, Report, Undeliverable
-from antecede.transport.session import Session
 from antecede.wire.expulsions import ExpulsionRecord
 
 
@@ -37,20 +36,26 @@ class LossReporter:
         if self._kept is not None:
             self._kept.on_loss(name, [int(sequence)], left_out=True)
 
-    def tell_too_large(self, session: Session, sequences: list[int]) -> None:
+    def tell_too_large(self, name: str, payload_limit: i64, sequences: list[int]) -> None:
         """These are larger than a peer takes, as is known since it was met."""
-        reason = f"larger than {session.payload_limit:,} bytes, its payload_limit"
-        self.tell(session.name, sequences, reason)
+        if sequences:
+            self.tell(name, sequences, f"larger than {payload_limit:,} bytes, its payload_limit")
 
     def tell_expulsion(
-        self, session: Session, stone: ExpulsionRecord, sequences: list[int], unreceived: i64
+        self,
+        process: i64,
+        incarnation: i64,
+        stone: ExpulsionRecord,
+        sequences: list[int],
+        unreceived: i64,
     ) -> None:
-        """A peer is expelled, and what it may have missed."""
-        self._reports.append(expulsion(session.incarnation, stone, sequences, unreceived))
+        """A peer, which is `process` in the core, is expelled, and what it may have missed."""
+        name = stone.name
+        self._reports.append(expulsion(incarnation, stone, sequences, unreceived))
         if sequences:
-            self._reports.append(Undeliverable(name=session.name, sequences=tuple(sequences)))
+            self._reports.append(Undeliverable(name=name, sequences=tuple(sequences)))
         if self._kept is not None:
-            self._kept.on_loss(session.name, sequences, session.id, unreceived)
+            self._kept.on_loss(name, sequences, process, unreceived)
 
 
 def unreported_events(kept: DurableNodeState) -> list[Report]:

@@ -45,8 +45,8 @@ from antecede.durability.record_kinds import (  # fmt: skip
 )
 from antecede.durability.unconfirmed import InboundMessage, UnconfirmedDeliveries
 from antecede.durability.untold import UnreportedLosses, loss_record, read_loss
-from antecede.transport.parts import append_part
 from antecede.wire.expulsions import ExpulsionRecord
+from antecede.wire.frames import append_part
 
 MET_SINCE: Final = -1
 """In place of an id: the peer has been met since, so everything submitted may have left."""

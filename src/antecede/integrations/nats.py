@@ -14,7 +14,7 @@ from time import monotonic_ns
 from typing import Any, Final, final
 from urllib.parse import quote
 
-from antecede.runtime.carriers.carrier import StreamCarrier
+from antecede.runtime.carriers.carrier import Carrier, StreamCarrier
 from antecede.runtime.config.addresses import (
     PREFIX,
     Address,
@@ -22,7 +22,8 @@ from antecede.runtime.config.addresses import (
     is_loopback,
     parse_address,
 )
-from antecede.runtime.errors import BadConfiguration, CannotBind, KeyNeeded
+from antecede.runtime.config.settings import Settings
+from antecede.runtime.errors import BadConfiguration, CannotBind, KeyNeeded, MissingExtra
 from antecede.transport.datagram_writer import Datagram
 from antecede.transport.rate_limiter import RateLimiter
 
@@ -42,6 +43,18 @@ AGAIN_SECONDS: Final = 0.2
 GONE_SECONDS: Final = 1.0
 
 log = logging.getLogger(__name__)
+
+
+async def open_carrier(settings: Settings, local_only: bool) -> Carrier:
+    """A connection with the broker that these settings name; `CannotBind` says why not,
+    `MissingExtra` what to install."""
+    try:
+        import nats  # noqa: F401 - only whether it is there
+    except ModuleNotFoundError:
+        raise MissingExtra("nats") from None
+    broker = NatsCarrier(asyncio.get_running_loop(), settings.name, settings.mtu, local_only)
+    await broker.connect(settings.bind)
+    return broker
 
 
 def subject_of(prefix: str, name: str) -> str:

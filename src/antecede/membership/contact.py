@@ -5,6 +5,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.process import NEVER_NS
+from antecede.durability.node_state import MET_SINCE
 from antecede.membership.handshake_crypto import OFFERS_MAX, HandshakeCrypto, OfferedKeys
 from antecede.transport.peer_lifecycle import MET
 from antecede.transport.rate_limiter import RateLimiter
@@ -73,6 +74,7 @@ class Candidate:
         session.apply_peer_limits(greeting.window, greeting.payload_limit, greeting.socket_bytes)
         session.keeps = greeting.keeps & KEEPS != 0
         session.version = min(greeting.newest, VERSION)
+        session.sent_before = MET_SINCE
         session.establish(
             greeting.incarnation, self.token_in, greeting.token, address, fixed, seal, now_ns
         )

@@ -15,7 +15,6 @@ from mypy_extensions import i64
 
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.process import NEVER_NS
-from antecede.endpoint.newcomers import Newcomers
 from antecede.events import Refused, Report, Stranger, seen_at
 from antecede.membership.contact import Candidate, Contact, LaterLife
 from antecede.membership.denials import Denials
@@ -23,6 +22,7 @@ from antecede.membership.fences import Expulsions
 from antecede.membership.ghosts import ExpelledSpeakers
 from antecede.membership.handshake_crypto import Envelope, HandshakeCrypto, HandshakeMessage
 from antecede.membership.identity import Identity
+from antecede.membership.newcomers import Newcomers
 from antecede.membership.refusals import RefusalReporter
 from antecede.membership.tokens import DerivedTokens, TokenSource
 from antecede.transport.datagram_writer import Datagram

@@ -1,24 +1,30 @@
-"""Opening a node: settings gathered, socket bound, core made, event log begun."""
+"""Opening a node: settings gathered, carrier bound, journal read, core made, event log begun."""
 
+import asyncio
+import logging
 import os
 import secrets
 import time
-from collections.abc import Callable, Generator, Mapping
-from typing import TYPE_CHECKING, Final, NoReturn, Unpack
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias, Unpack
 
 from antecede.build_mode import warn_if_fallen_back
-from antecede.core.catalogue import find_protocol
+from antecede.core.catalogue import NOT_FOR_NODES, find_protocol
 from antecede.core.process import NodeProcess
-from antecede.durability.disk import Disk
+from antecede.durability.disk import Disk, SyncedDisk
+from antecede.durability.journal import Journal
+from antecede.durability.node_state import DurableNodeState
 from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.limits import Limits
 from antecede.membership.identity import Identity
 from antecede.membership.tokens import TokenSource
 from antecede.runtime.carriers.carrier import Carrier
-from antecede.runtime.carriers.choosing import open_transport
+from antecede.runtime.config.addresses import CarriedAddress
 from antecede.runtime.config.names import process_id
 from antecede.runtime.config.parsing import ANYBODY
 from antecede.runtime.config.settings import (
+    FORMER_ORDER,
     AddressLike,
     Options,
     PathLike,
@@ -26,9 +32,9 @@ from antecede.runtime.config.settings import (
     Settings,
     gather_settings,
 )
+from antecede.runtime.errors import BadConfiguration
 from antecede.runtime.journal_committer import JournalCommitter
-from antecede.runtime.journals import open_committer
-from antecede.runtime.key_settings import make_handshake_crypto, warn_if_insecure
+from antecede.runtime.key_settings import make_handshake_crypto, stays_local, warn_if_insecure
 from antecede.runtime.listeners import Listener
 from antecede.runtime.node import Node
 from antecede.runtime.observe.event_recorder import EventRecorder, open_trace
@@ -40,6 +46,16 @@ NUMBERS: Final = range(1 << 31)
 
 CORE_PAYLOAD_LIMIT: Final = 1 << 16
 """No message in the core is larger than a datagram."""
+
+CARRIER_MODULES: Final = {
+    "udp": "antecede.runtime.carriers.udp",
+    "tcp": "antecede.runtime.carriers.tcp",
+    "nats": "antecede.integrations.nats",
+}
+"""The module of each carrier, whose `open_carrier` opens it. The scheme of the address that a node
+is bound to chooses; only that module is imported."""
+
+OpenCarrier: TypeAlias = Callable[[Settings, bool], Awaitable[Carrier]]
 
 Config = Settings | str | os.PathLike[str] | None
 
@@ -109,7 +125,7 @@ class NodeOpening:
     async def _open(self) -> Node:
         warn_if_fallen_back()
         settings = self._settings
-        transport = await open_transport(settings)
+        transport = await open_carrier(settings)
         warn_if_insecure(settings, transport.address.host)
         try:
             return start_node(settings, transport, SecretTokens(), self._on_event)
@@ -146,6 +162,14 @@ def given_settings(
     """What a call says: `further` settings, and those that have parameters of their own."""
     named = {"name": name, "bind": bind, "peers": peers, "trace": trace}
     return {**further, **{key: value for key, value in named.items() if value is not None}}
+
+
+async def open_carrier(settings: Settings) -> Carrier:
+    """The carrier of the address that these settings bind the node to, in the running loop."""
+    bind = settings.bind
+    scheme = bind.carrier if isinstance(bind, CarriedAddress) else "udp"
+    opener: OpenCarrier = import_module(CARRIER_MODULES[scheme]).open_carrier
+    return await opener(settings, stays_local(settings))
 
 
 def start_node(
@@ -244,3 +268,94 @@ def begin_trace(settings: Settings) -> EventRecorder | None:
         file_format=settings.trace_format,
         rotate_seconds=settings.trace_rotate,
     )
+
+
+KEPT_ORDERS: Final = ("causal", "hybrid-sps", "hybrid-csps")
+"""The protocols whose state can be written down."""
+
+log = logging.getLogger(__name__)
+
+
+def open_committer(
+    settings: Settings, tokens: TokenSource, disk: Disk | None
+) -> JournalCommitter | None:
+    """The journal that the settings name, locked and read; None if they name none.
+
+    `JournalInUse` if another process has it, `JournalCorrupt` if it cannot be trusted.
+    """
+    if settings.journal is None:
+        return None
+    if settings.order not in KEPT_ORDERS:
+        raise BadConfiguration(
+            f"the order {settings.order!r} keeps no journal; {', '.join(KEPT_ORDERS)} do"
+        )
+    from antecede.runtime.kernel_sync import kernel_sync
+
+    threaded = disk is None and settings.durable == "sync"
+    kernel = kernel_sync(asyncio.get_running_loop()) if threaded else None
+    if disk is None:
+        # If the kernel syncs, a write must not wait for that.
+        kind = SyncedDisk if threaded and kernel is None else Disk
+        disk = kind(settings.journal)
+    journal = Journal(disk, durable=settings.durable, limit_bytes=settings.journal_limit)
+    try:
+        kept, core = opened(settings, tokens, journal)
+    except BaseException:
+        if kernel is not None:
+            kernel.stop()
+        raise
+    if journal.torn_bytes:
+        log.warning(
+            "%s: the last %d bytes of the journal are of a commit that was not finished, and are "
+            "cut off. If a crash interrupted the write, nobody had been told of it. If the file "
+            "was cut off later, commits may be missing: the first peer that had seen them says so, "
+            "and then this node stops",
+            settings.name,
+            journal.torn_bytes,
+        )
+    return JournalCommitter(journal, kept, core, threaded=threaded, kernel=kernel)
+
+
+def opened(
+    settings: Settings, tokens: TokenSource, journal: Journal
+) -> tuple[DurableNodeState, list[bytes]]:
+    """Take the journal, and read it; it is closed again if it is not this node's."""
+    records = journal.open()
+    try:
+        return read_node_state(settings, tokens, records)
+    except BaseException:
+        journal.close()
+        raise
+
+
+def read_node_state(
+    settings: Settings, tokens: TokenSource, records: list[bytes] | None
+) -> tuple[DurableNodeState, list[bytes]]:
+    """What the journal says, and the records of the core; a new life if the last one is over."""
+    order = settings.protocol
+    if records is None:
+        return DurableNodeState(settings.name, order, tokens.incarnation()), []
+    kept = DurableNodeState(settings.name, order, 0)
+    core = kept.replay(records)
+    if kept.name != settings.name:
+        raise BadConfiguration(
+            f"the journal {settings.journal} is {kept.name!r}'s, not {settings.name!r}'s; "
+            "each node needs one of its own"
+        )
+    if kept.order.partition(" ")[0] == FORMER_ORDER:
+        # What it was told of its options follows the name.
+        raise BadConfiguration(
+            f"the journal {settings.journal} was written with the order {FORMER_ORDER!r}: "
+            f"{NOT_FOR_NODES[FORMER_ORDER]}. Let the version that wrote it finish its work and "
+            "close the node, then begin with another journal"
+        )
+    if kept.order != order:
+        raise BadConfiguration(
+            f"the journal {settings.journal} was written with the order {kept.order!r}, not "
+            f"{order!r}; open the node with that one, or with another journal"
+        )
+    if kept.ended:
+        log.info("%s begins a new life: %s", settings.name, kept.ended)
+        kept.new_life(max(tokens.incarnation(), int(kept.incarnation) + 1))
+        core = []
+    return kept, core

@@ -15,13 +15,11 @@ from mypy_extensions import i64
 
 from antecede.core.errors import RemoteError
 from antecede.transport.numbering import MessageNumbers
+from antecede.wire.frames import append_part
 
 PARTS_LIMIT: Final = 1 << 17
 """Parts, and numbers, that have come before their turn; beyond that they are not noted, and the
 peer is not keeping to the window it was given."""
-
-JOINED_BELOW: Final = 1 << 12
-"""Parts smaller than this are joined as they come: each alone would take many times its size."""
 
 FRAME_MAX: Final = 1 << 17
 PIECEMEAL_MAX: Final = 16
@@ -150,14 +148,6 @@ class PayloadAssembler:
     def is_empty(self) -> bool:
         """Whether nothing is under way."""
         return not self._pieces and not self._noted
-
-
-def append_part(pieces: list[bytes], piece: bytes) -> None:
-    """Append a part to those before it; small ones become one."""
-    if pieces and len(pieces[-1]) < JOINED_BELOW and len(piece) < JOINED_BELOW:
-        pieces[-1] += piece
-    elif piece:
-        pieces.append(piece)
 
 
 @final

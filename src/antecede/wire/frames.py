@@ -34,6 +34,10 @@ FRAME_OVERHEAD_MAX: Final = 256
 PACKETS_MAX: Final = 4000
 """Packets in one datagram, so that twelve bits number them in an event log."""
 
+JOINED_BELOW: Final = 1 << 12
+"""Parts of a payload smaller than 4 KiB are joined as they come: each alone would take many times
+its size."""
+
 PADDING: Final = 0x00
 FIRST_TRANSPORT_KIND: Final = 0x80
 ACK_RANGES: Final = 0x80
@@ -82,3 +86,11 @@ def write_frame(writer: BytesWriter, kind: i64, value: i64) -> None:
     """Append a frame of one integer."""
     writer.append(u8(kind))
     write_varint(writer, value)
+
+
+def append_part(parts: list[bytes], part: bytes) -> None:
+    """Append a part of a payload to those before it; small ones become one."""
+    if parts and len(parts[-1]) < JOINED_BELOW and len(part) < JOINED_BELOW:
+        parts[-1] += part
+    elif part:
+        parts.append(part)

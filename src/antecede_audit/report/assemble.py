@@ -6,46 +6,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from antecede_audit.judging.findings import Violation
-from antecede_audit.report.audit_page import audit_section
-from antecede_audit.report.audit_results import AuditResults, audited, read_audit
-from antecede_audit.report.latency_page import latency_section
+from antecede_audit.report.audit_results import AUDIT, AuditResults, audited, read_audit
 from antecede_audit.report.page.document import Report
 from antecede_audit.report.page.markup import Markup
-from antecede_audit.report.page.section import Section
+from antecede_audit.report.page.section import page_order
+from antecede_audit.report.parts import ReportContents, ReportPart, Results
 from antecede_audit.report.recordings import (
     LoggedRun,
     NamedRecording,
     chosen_runs,
     display_names,
     logged_runs,
-    pair_of,
-    read_ingested,
     read_recording,
     runs_worth_drawing,
 )
-from antecede_audit.report.recordings_page import (
-    buffers_section,
-    quality_section,
-    recordings_table,
-    spacetime_section,
-)
-from antecede_audit.report.sources import (
-    AUDIT,
-    COMPARISON,
-    EVALUATION,
-    KS,
-    SWEEP,
-    ReportSource,
-    find_sources,
-)
+from antecede_audit.report.recordings_page import recordings_table
+from antecede_audit.report.sources import find_sources
 from antecede_audit.report.spacetime.diagram import Diagram
 from antecede_audit.report.spacetime.recording import WHOLE, TimeRange
 from antecede_audit.report.spacetime.violations import WitnessFinder
-from antecede_lab.report.comparison_page import comparison_section
-from antecede_lab.report.comparison_results import read_comparison, read_evaluation, read_ks
-from antecede_lab.report.growth_page import growth_section, ks_section, throughput_section
-from antecede_lab.report.sweep_page import evaluation_section, sweep_section
-from antecede_lab.report.sweep_results import SweepResults, read_sweep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,28 +39,37 @@ class ReportOptions:
     """Where a trace can be looked at, with {trace_id} for its id."""
 
 
-def make_report(paths: Sequence[Path], wanted: ReportOptions) -> Report:
+def make_report(
+    paths: Sequence[Path], wanted: ReportOptions, parts: Sequence[ReportPart]
+) -> Report:
     """The report about everything below these paths; `LocalError` if there is nothing."""
-    sources = find_sources(paths)
-    sweeps = {one.path: read_sweep(one.path) for one in sources if one.kind == SWEEP}
-    found = {one.path: read_audit(one.path) for one in sources if one.kind == AUDIT}
+    sources = find_sources(paths, [kind for part in parts for kind in part.kinds])
+    results = Results(sources)
+    found = results.of(AUDIT, read_audit)
     logged = logged_runs(sources)
     if wanted.runs:
         chosen = chosen_runs(logged, wanted.runs)
     else:
-        chosen = runs_worth_drawing(logged, list(sweeps.values()), early_by_run(found.values()))
+        series = [run_ids for part in parts for run_ids in part.series(results)]
+        chosen = runs_worth_drawing(logged, series, early_by_run(found.values()))
     recordings = [
         read_recording(run, name, wanted.window)
         for run, name in zip(chosen, display_names(chosen), strict=True)
     ]
     audits = all_audits(found, logged, recordings)
-    diagrams = all_diagrams(recordings, audits)
+    contents = ReportContents(
+        results=results,
+        recordings=recordings,
+        audits=audits,
+        diagrams=all_diagrams(recordings, audits),
+        trace_url=wanted.trace_url,
+    )
     undrawn = len(logged) - len(chosen)
     return Report(
         title=wanted.title,
         subtitle=subtitle(recordings, undrawn),
         opening=recordings_table(recordings, early_by_run(audits)) if recordings else Markup(),
-        sections=all_sections(sources, sweeps, recordings, audits, diagrams, wanted.trace_url),
+        sections=page_order(section for part in parts for section in part.sections(contents)),
         sources=[(source.text(), str(source.path)) for source in sources],
     )
 
@@ -196,39 +184,3 @@ def all_diagrams(
             )
         )
     return diagrams
-
-
-# What is shown.
-
-
-def all_sections(
-    sources: Sequence[ReportSource],
-    sweeps: Mapping[Path, SweepResults],
-    recordings: Sequence[NamedRecording],
-    audits: Sequence[AuditResults],
-    diagrams: Sequence[Diagram],
-    trace_url: str | None,
-) -> list[Section]:
-    """The sections for which there is something to say, in the order of the page."""
-    comparisons = [read_comparison(one.path) for one in sources if one.kind == COMPARISON]
-    points = [point for one in sources if one.kind == KS for point in read_ks(one.path)]
-    names = [diagram.run.name for diagram in diagrams]
-    people = {one.run.name: one.run.people for one in recordings}
-    evaluations = [read_evaluation(one.path) for one in sources if one.kind == EVALUATION]
-    sections: list[Section | None] = [
-        *[evaluation_section(one, number) for number, one in enumerate(evaluations, start=1)],
-        spacetime_section(diagrams, pair_of(names, early_by_run(audits))),
-        quality_section(read_ingested(sources)),
-        audit_section(audits, people, diagrams, trace_url) if audits else None,
-        *[comparison_section(one, number) for number, one in enumerate(comparisons, start=1)],
-        latency_section(recordings, list(sweeps.values()), comparisons),
-        growth_section(comparisons, list(sweeps.values())),
-        ks_section(points),
-        throughput_section(comparisons),
-        buffers_section(recordings),
-        *[
-            sweep_section(sweep, path.name, number)
-            for number, (path, sweep) in enumerate(sweeps.items(), start=1)
-        ],
-    ]
-    return [section for section in sections if section is not None]

@@ -11,6 +11,7 @@ from antecede_audit.report.charts.scale import time_text
 from antecede_audit.report.charts.spec import Axis, LineChart, Look, Series
 from antecede_audit.report.page.markup import Markup, element, joined
 from antecede_audit.report.page.section import Section, chart_grid, folded, paragraph, table
+from antecede_audit.report.parts import ReportContents
 from antecede_audit.report.spacetime.diagram import Diagram
 
 EXAMPLES: Final = 5
@@ -40,6 +41,14 @@ ORDERS: Final = {
 
 LINKED: Final = 20
 """So many of the worst violations of a run are led back to their traces."""
+
+
+def audit_sections(contents: ReportContents) -> list[Section]:
+    """What audits found in the runs, if anything was judged."""
+    if not contents.audits:
+        return []
+    people = {one.run.name: one.run.people for one in contents.recordings}
+    return [audit_section(contents.audits, people, contents.diagrams, contents.trace_url)]
 
 
 def audit_section(

@@ -20,7 +20,17 @@ from antecede_audit.judging.findings import (
     OracleVerdict,
     Violation,
 )
-from antecede_audit.report.sources import AUDIT, SUMMARY_FILE, VIOLATIONS_FOLDER, read_json
+from antecede_audit.report.sources import SUMMARY_FILE, SourceKind, read_json
+
+VIOLATIONS_FOLDER: Final = "violations"
+
+
+def holds_audit(folder: Path) -> bool:
+    """Whether this folder is the output of an audit."""
+    return (folder / VIOLATIONS_FOLDER).is_dir() and (folder / SUMMARY_FILE).is_file()
+
+
+AUDIT: Final = SourceKind(name="audit", text="an audit", command="audit", is_in=holds_audit)
 
 SAMPLE_MAX: Final = 1_000_000
 """So many violations are kept for quantiles: some 50 MB."""
@@ -208,7 +218,7 @@ def read_audit(folder: Path, sample_max: int = SAMPLE_MAX) -> AuditResults:
     found = gather_violations(folder / VIOLATIONS_FOLDER, sample_max)
     return AuditResults(
         # Called after its folder, or after the one that all of it belongs to.
-        title=place.parent.name if place.name == AUDIT else place.name,
+        title=place.parent.name if place.name == AUDIT.name else place.name,
         judge="antecede audit",
         messages=count_in(summary, "messages"),
         deliveries=count_in(summary, "deliveries"),

@@ -8,55 +8,31 @@ from antecede_audit.report.charts.spec import (
     WAIT_CLASSES,
     WAITS,
     Axis,
-    Bar,
-    BarChart,
-    Chart,
     LineChart,
     Look,
     Series,
     StackChart,
-    look_of,
 )
 from antecede_audit.report.page.markup import Markup, element, joined
-from antecede_audit.report.page.section import Section, chart_grid, folded, legend, waits_legend
+from antecede_audit.report.page.section import Section, chart_grid, legend, waits_legend
+from antecede_audit.report.parts import ReportContents
 from antecede_audit.report.recordings import NamedRecording
 from antecede_audit.report.spacetime.times import cdf_of, latencies_ns, parts_of
-from antecede_lab.comparison import measurements as measured
-from antecede_lab.report.comparison_results import Comparison
-from antecede_lab.report.growth_page import charts_of_all, protocols_legend
-from antecede_lab.report.sweep_results import SeedGroup, Setting, SweepResults, thinned
-
-SETTINGS_OPEN: Final = 6
-"""So many settings of a sweep are shown at once; the others are folded away."""
 
 SHARE_AXIS: Final = Axis(title="share of messages", unit="share", low=0.0, high=1.0)
 LATENCY_AXIS: Final = Axis(title="from submission to delivery", unit="time", log=True)
 
-QUICKEST: Final = 0.001
-"""So small a share of messages may lie left of a logarithmic axis."""
-
 FEW: Final = 200
 """With so few messages a smooth line would promise more than is known: steps are drawn."""
 
-LOADED: Final = (
-    (measured.LATENCY, "Mean latency", "one-way delays"),
-    (measured.LATE, "Mean latency beyond what causal order asks", "round trips"),
-    (measured.REPORTED, "Longest wait, two talk and report", "round trips"),
-)
-PARTS: Final = ("sender_wait_mean_ns", "channel_mean_ns", "receiver_wait_mean_ns")
+
+def recorded_latency_sections(contents: ReportContents) -> list[Section | None]:
+    """The latencies of recorded runs."""
+    return [latency_section(recorded_latencies(contents.recordings))]
 
 
-def latency_section(
-    recordings: Sequence[NamedRecording],
-    sweeps: Sequence[SweepResults],
-    comparisons: Sequence[Comparison],
-) -> Section | None:
-    """Distributions of recorded runs and of sweeps, and latency against load."""
-    pieces = [
-        *recorded_latencies(recordings),
-        *[swept_latencies(sweep) for sweep in sweeps if sweep.groups],
-        *[loaded_latencies(comparison) for comparison in comparisons],
-    ]
+def latency_section(pieces: Sequence[Markup]) -> Section | None:
+    """The section on latency: what each part has to say about it goes into the same one."""
     body = joined([piece for piece in pieces if piece])
     if not body:
         return None
@@ -67,9 +43,6 @@ def latency_section(
         "Causal order is paid for in one of the two buffers.",
         body=body,
     )
-
-
-# Recorded runs.
 
 
 def run_look(number: int) -> Look:
@@ -128,86 +101,4 @@ def stack_of(
         parts=WAITS,
         classes=WAIT_CLASSES,
         layers=(parts.sender_wait_ns, parts.channel_ns, parts.receiver_wait_ns),
-    )
-
-
-# Sweeps.
-
-
-def swept_latencies(sweep: SweepResults) -> Markup:
-    """For each setting the distributions of all protocols, and the means in their parts."""
-    settings = [setting for setting in sweep.settings() if sweep.of_setting(setting)]
-    shown = [setting_charts(sweep, setting) for setting in settings]
-    first = [chart for charts in shown[:SETTINGS_OPEN] for chart in charts]
-    rest = [chart for charts in shown[SETTINGS_OPEN:] for chart in charts]
-    lines = [chart for charts in shown for chart in charts if isinstance(chart, LineChart)]
-    pieces = [
-        element("h3", "Protocols and scenarios"),
-        protocols_legend(sweep.protocols(), lines),
-        waits_legend(),
-        chart_grid(first),
-    ]
-    if rest:
-        count = len(settings) - SETTINGS_OPEN
-        pieces.append(folded(f"{count} more settings", chart_grid(rest)))
-    return joined(pieces)
-
-
-def setting_charts(sweep: SweepResults, setting: Setting) -> list[Chart]:
-    """Two charts about one setting: distributions, and means in their parts."""
-    groups = sweep.of_setting(setting)
-    title = f"{setting.scenario}, {setting.network}, n = {setting.processes:,}"
-    lines = tuple(
-        Series(
-            name=group.protocol,
-            points=tuple(thinned(visible(group.cdf("latency")))),
-            look=look_of(group.protocol, number),
-            dots=False,
-        )
-        for number, group in enumerate(groups)
-        if group.cdf("latency")
-    )
-    charts: list[Chart] = []
-    if lines:
-        note = "share of messages delivered after at most so long"
-        charts.append(LineChart(title=title, note=note, x=LATENCY_AXIS, y=SHARE_AXIS, series=lines))
-    bars = tuple(bar for group in groups if (bar := bar_of(group)) is not None)
-    if bars:
-        note = "mean latency, and where it is spent"
-        axis = Axis(title="mean latency", unit="time")
-        charts.append(
-            BarChart(title=title, note=note, x=axis, parts=WAITS, classes=WAIT_CLASSES, bars=bars)
-        )
-    return charts
-
-
-def visible(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Without the very quickest, which would need a logarithmic axis of their own."""
-    return [point for point in points if point[1] >= QUICKEST and point[0] > 0]
-
-
-def bar_of(group: SeedGroup) -> Bar | None:
-    """The mean latency of a protocol in its parts, which add up to it."""
-    parts = [group.figure(name) for name in PARTS]
-    latency = group.figure("latency_mean_ns")
-    if latency is None:
-        return None
-    means = tuple(0.0 if part is None else part.mean for part in parts)
-    return Bar(name=group.protocol, parts=means, text=time_text(latency.mean))
-
-
-# Comparisons.
-
-
-def loaded_latencies(comparison: Comparison) -> Markup:
-    """Latency against load, and how much of it causal order does not ask for."""
-    charts = charts_of_all([comparison], LOADED)
-    if not charts:
-        return Markup()
-    return joined(
-        [
-            element("h3", "Latency against load"),
-            protocols_legend(comparison.protocols, charts),
-            chart_grid(charts),
-        ]
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, final
 
 from antecede.core.errors import LocalError
+from antecede_audit.report import PARTS
 from antecede_audit.report.assemble import ReportOptions, make_report
 from antecede_audit.report.page.document import page_text
 from antecede_audit.report.page.markup import Markup
@@ -25,7 +26,7 @@ class Spacetime:
     def __init__(
         self, *paths: str | os.PathLike[str], runs: tuple[str, ...] = (), height: int = 640
     ) -> None:
-        report = make_report([Path(path) for path in paths], ReportOptions(runs=runs))
+        report = make_report([Path(path) for path in paths], ReportOptions(runs=runs), PARTS)
         shown = [section for section in report.sections if section.identity == SECTION]
         if not shown:
             raise LocalError(f"{paths[0]} has no event log that could be drawn")

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from antecede.core.errors import LocalError
-from antecede.eventlog.layout import find_run, listing
+from antecede.eventlog.layout import find_run
 from antecede.eventlog.processes import processes_file, read_files, read_processes
-from antecede.units import counted
+from antecede.units import counted, listing
 from antecede_audit.eventlog.leftovers import find_leftovers
 from antecede_audit.judging.findings import OracleVerdict
 from antecede_audit.report.sources import EVENTS, SUMMARY_FILE, ReportSource, read_json
@@ -22,7 +22,6 @@ from antecede_audit.report.spacetime.recording import (
     rows_of_files,
 )
 from antecede_audit.report.spacetime.violations import judged
-from antecede_lab.report.sweep_results import SweepResults, rank
 
 DRAWN: Final = 6
 """So many runs get a diagram unless somebody asks for others."""
@@ -146,7 +145,7 @@ def display_names(runs: Sequence[LoggedRun]) -> list[str]:
 
 def place_of(run: LoggedRun) -> str:
     """The folder that tells a run from others of the same id."""
-    path = run.path if run.path.name != EVENTS else run.path.parent
+    path = run.path if run.path.name != EVENTS.name else run.path.parent
     return path.name
 
 
@@ -155,27 +154,31 @@ VIOLATING = 2
 
 
 def runs_worth_drawing(
-    logged: Sequence[LoggedRun], sweeps: Sequence[SweepResults], early: Mapping[str, int]
+    logged: Sequence[LoggedRun], series: Iterable[Sequence[str]], early: Mapping[str, int]
 ) -> list[LoggedRun]:
     """A few runs; `early` says how many messages came too early, by the id of the run.
 
-    Of a sweep, the protocols on the same workload, network and seed: those of the setting with
-    most protocols, and of several such the one with most violations.
+    Of series, which are runs that differ in one thing only, the longest one whose logs are there,
+    and of several such the one with most violations.
     """
-    swept = {run.run_id: run for sweep in sweeps for run in sweep.runs}
-    known = [run for run in logged if run.run_id in swept]
+    places = {
+        run_id: (number, place)
+        for number, one in enumerate(series)
+        for place, run_id in enumerate(one)
+    }
+    known = [run for run in logged if run.run_id in places]
     if len(known) < 2:
         return first_few(logged, early)
-    groups: dict[tuple[object, ...], list[LoggedRun]] = {}
+    groups: dict[int, list[LoggedRun]] = {}
     for run in known:
-        one = swept[run.run_id]
-        groups.setdefault((*one.setting, one.seed), []).append(run)
+        number, _ = places[run.run_id]
+        groups.setdefault(number, []).append(run)
 
     def worth(group: list[LoggedRun]) -> tuple[int, int]:
         return len(group), sum(early.get(run.run_id, 0) for run in group)
 
     best = max(groups.values(), key=worth)
-    best.sort(key=lambda run: rank(swept[run.run_id].protocol))
+    best.sort(key=lambda run: places[run.run_id])
     return best[:DRAWN]
 
 
@@ -189,10 +192,9 @@ def first_few(logged: Sequence[LoggedRun], early: Mapping[str, int]) -> list[Log
     return [run for run in logged if run in chosen]
 
 
-def pair_of(names: Sequence[str], early: Mapping[str, int]) -> list[int] | None:
-    """The two runs to begin with: one without violations and the one with most, if there are."""
-    counts = [early.get(name, 0) for name in names]
-    if len(names) < 2 or max(counts) == 0 or min(counts) > 0:
+def pair_of(counts: Sequence[int]) -> list[int] | None:
+    """The two runs to begin with, by their violations: one without any, and the one with most."""
+    if len(counts) < 2 or max(counts) == 0 or min(counts) > 0:
         return None
     return [counts.index(0), counts.index(max(counts))]
 
@@ -219,7 +221,7 @@ def read_ingested(sources: Iterable[ReportSource]) -> list[Ingested]:
     found: list[Ingested] = []
     for source in sources:
         place = source.path.parent / SUMMARY_FILE
-        if source.kind == EVENTS and source.path.name == EVENTS and place.is_file():
+        if source.kind == EVENTS and source.path.name == EVENTS.name and place.is_file():
             one = ingested_at(place)
             if one is not None:
                 found.append(one)

@@ -7,8 +7,9 @@ from antecede.units import counted
 from antecede_audit.report.charts.scale import plain, time_text
 from antecede_audit.report.charts.spec import Axis, LineChart, Look, Series
 from antecede_audit.report.page.markup import Markup, element, joined, json_script
-from antecede_audit.report.page.section import Section, chart_grid, legend, paragraph, table
-from antecede_audit.report.recordings import Ingested, NamedRecording
+from antecede_audit.report.page.section import Place, Section, chart_grid, legend, paragraph, table
+from antecede_audit.report.parts import ReportContents
+from antecede_audit.report.recordings import Ingested, NamedRecording, pair_of, read_ingested
 from antecede_audit.report.spacetime.diagram import Diagram, diagram_object
 from antecede_audit.report.spacetime.recording import IMPLIED, MISSING, Recording
 from antecede_audit.report.spacetime.times import latencies_ns, levels_of
@@ -55,6 +56,11 @@ LOOKS = {
 }
 
 
+def buffers_sections(contents: ReportContents) -> list[Section | None]:
+    """How full the buffers of recorded runs were."""
+    return [buffers_section(contents.recordings)]
+
+
 def buffers_section(recordings: Sequence[NamedRecording]) -> Section | None:
     """A chart for each run in which anything was ever buffered or under way."""
     longest_ns = max((recording.run.span_ns for recording in recordings), default=1)
@@ -69,6 +75,7 @@ def buffers_section(recordings: Sequence[NamedRecording]) -> Section | None:
         lead="Copies in all send buffers, on the way, and in all receive buffers: the most in each "
         "stretch of time.",
         body=joined([legend(LOOKS.items()), chart_grid(charts)]),
+        place=Place.LAST,
     )
 
 
@@ -102,6 +109,12 @@ LEAD = (
     "Click a message to see what it depends on and what depends on it. "
     "Drag to move; pinch, or hold Ctrl and turn the wheel, to zoom."
 )
+
+
+def spacetime_sections(contents: ReportContents) -> list[Section | None]:
+    """The diagrams of recorded runs; of these, the one without violations beside the worst."""
+    counts = [one.violation_count for one in contents.diagrams]
+    return [spacetime_section(contents.diagrams, pair_of(counts))]
 
 
 def spacetime_section(
@@ -139,6 +152,11 @@ MEANINGS: Final = {
 }
 
 ROWS_SHOWN: Final = 12
+
+
+def quality_sections(contents: ReportContents) -> list[Section | None]:
+    """How far traces that were ingested can be believed."""
+    return [quality_section(read_ingested(contents.results.sources))]
 
 
 def quality_section(ingested: Sequence[Ingested]) -> Section | None:

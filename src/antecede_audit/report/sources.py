@@ -5,7 +5,7 @@ down, goes into the report. Contents decide, not names: an event log is what has
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -25,37 +25,55 @@ from antecede.eventlog.parquet import load_pyarrow, reading
 from antecede.eventlog.processes import processes_file
 from antecede.eventlog.schema import COLUMNS
 
-COMPARISON: Final = "comparison"
-KS: Final = "ks"
-SWEEP: Final = "sweep"
-AUDIT: Final = "audit"
-EVALUATION: Final = "evaluation"
-EVENTS: Final = "events"
-
-COMPARISON_FILE: Final = "comparison.json"
-KS_FILE: Final = "ks.json"
-EVALUATION_FILE: Final = "evaluation.json"
-RESULTS: Final = {COMPARISON_FILE: COMPARISON, KS_FILE: KS, EVALUATION_FILE: EVALUATION}
-"""By the file that says so: the results of which command lie in a folder."""
-RUNS_FOLDER: Final = "runs"
-VIOLATIONS_FOLDER: Final = "violations"
 SUMMARY_FILE: Final = "summary.json"
 
 DEPTH: Final = 4
-"""So many levels of folders are looked through."""
-
-SWEEP_COLUMNS: Final = ("run_id", "protocol", "scenario", "status", "buckets")
-"""By these the table of a sweep's runs is known."""
+"""Folders are searched down to this level."""
 
 SPARK_PART: Final = "part-"
 """How names of files begin that are parts of one table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SourceKind:
+    """A kind of results, and how they are recognised."""
+
+    name: str
+    text: str
+    """What a report calls them: "an audit"."""
+    command: str
+    """The command that writes them."""
+    is_in: Callable[[Path], bool]
+    """Whether such results lie in this very folder."""
+    file: str | None = None
+    """A file that may be given in place of the folder that it lies in."""
+
+
+def file_kind(name: str, text: str, command: str, file: str) -> SourceKind:
+    """Results that are recognised by the name of one file."""
+    return SourceKind(
+        name=name,
+        text=text,
+        command=command,
+        is_in=lambda folder: (folder / file).is_file(),
+        file=file,
+    )
+
+
+def in_no_folder(folder: Path) -> bool:
+    """Event logs are recognised by their columns, not by the folder they lie in."""
+    del folder
+    return False
+
+
+EVENTS: Final = SourceKind(name="events", text="event logs", command="record", is_in=in_no_folder)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReportSource:
     """Something that a report can be made of."""
 
-    kind: str
+    kind: SourceKind
     path: Path
     runs: dict[str, list[Path]] = field(default_factory=dict)
     """Of event logs: the files of every run."""
@@ -65,33 +83,35 @@ class ReportSource:
         if self.kind == EVENTS:
             count = len(self.runs)
             return f"{count} recorded run{'s' if count != 1 else ''}"
-        return WORDS[self.kind]
+        return self.kind.text
 
 
-WORDS: Final = {
-    COMPARISON: "a comparison of protocols",
-    KS: "the metadata of KS",
-    SWEEP: "the runs of a sweep",
-    AUDIT: "an audit",
-    EVALUATION: "an evaluation",
-}
+def find_sources(paths: Sequence[Path], kinds: Sequence[SourceKind]) -> list[ReportSource]:
+    """Event logs, and results of these kinds, below these paths.
 
-
-def find_sources(paths: Sequence[Path]) -> list[ReportSource]:
-    """Everything below these paths; `LocalError` if there is nothing, or a path does not exist."""
+    `LocalError` if there is nothing, or a path does not exist.
+    """
     found: list[ReportSource] = []
     for path in paths:
         if not path.exists():
             raise LocalError(f"cannot read {path}: there is no such file or directory")
-        sources = list(sources_at(path, DEPTH)) if path.is_dir() else [source_of_file(path)]
+        if path.is_dir():
+            sources = list(sources_at(path, DEPTH, kinds))
+        else:
+            sources = [source_of_file(path, kinds)]
         if not sources:
             check_settled(path)
-            raise LocalError(
-                f"{path} has nothing to report: no event log, and no results of "
-                "`antecede compare`, `sweep`, `audit` or `evaluate`"
-            )
+            others = f", and no results of {commands_text(kinds)}" if kinds else ""
+            raise LocalError(f"{path} has nothing to report: no event log{others}")
         found += [source for source in sources if source not in found]
     return found
+
+
+def commands_text(kinds: Sequence[SourceKind]) -> str:
+    """The commands that write results of these kinds: "`antecede audit` or `lab sweep`"."""
+    names = list(dict.fromkeys(kind.command for kind in kinds))
+    *but_last, last = [f"`antecede {names[0]}`", *(f"`{name}`" for name in names[1:])]
+    return f"{', '.join(but_last)} or {last}" if but_last else last
 
 
 def check_settled(path: Path) -> None:
@@ -101,10 +121,11 @@ def check_settled(path: Path) -> None:
             part_files(folder)
 
 
-def source_of_file(path: Path) -> ReportSource:
-    """A single file: an event log, or the results of a comparison."""
-    if path.name == COMPARISON_FILE:
-        return ReportSource(kind=COMPARISON, path=path.parent)
+def source_of_file(path: Path, kinds: Sequence[SourceKind]) -> ReportSource:
+    """A single file: an event log, or the one by which results are recognised."""
+    for kind in kinds:
+        if path.name == kind.file:
+            return ReportSource(kind=kind, path=path.parent)
     if not suffix_of(path):
         raise LocalError(f"{path} is neither an event log nor the result of another command")
     if not has_columns(path, COLUMNS):
@@ -112,9 +133,11 @@ def source_of_file(path: Path) -> ReportSource:
     return ReportSource(kind=EVENTS, path=path, runs=find_runs(path))
 
 
-def sources_at(folder: Path, depth: int) -> Iterator[ReportSource]:
+def sources_at(folder: Path, depth: int, kinds: Sequence[SourceKind]) -> Iterator[ReportSource]:
     """What is in this folder and below it, in the order of names."""
-    yield from results_in(folder)
+    for kind in kinds:
+        if kind.is_in(folder):
+            yield ReportSource(kind=kind, path=folder)
     events = events_in(folder)
     if events is not None:
         yield events
@@ -122,19 +145,7 @@ def sources_at(folder: Path, depth: int) -> Iterator[ReportSource]:
         return
     for below in sorted(path for path in folder.iterdir() if path.is_dir()):
         if below.name[0] not in "._" and not below.name.startswith(PARTITION):
-            yield from sources_at(below, depth - 1)
-
-
-def results_in(folder: Path) -> Iterator[ReportSource]:
-    """Results of other commands in this very folder."""
-    for name, kind in RESULTS.items():
-        if (folder / name).is_file():
-            yield ReportSource(kind=kind, path=folder)
-    parts = sorted((folder / RUNS_FOLDER).glob(f"{SPARK_PART}*.parquet"))
-    if parts and has_columns(parts[0], SWEEP_COLUMNS):
-        yield ReportSource(kind=SWEEP, path=folder)
-    if (folder / VIOLATIONS_FOLDER).is_dir() and (folder / SUMMARY_FILE).is_file():
-        yield ReportSource(kind=AUDIT, path=folder)
+            yield from sources_at(below, depth - 1, kinds)
 
 
 def events_in(folder: Path) -> ReportSource | None:

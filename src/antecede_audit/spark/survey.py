@@ -28,7 +28,7 @@ from pyspark.sql.types import (
 )
 
 from antecede.core.errors import LocalError
-from antecede_audit.columns.hashing import P1, mixed, xxhash64
+from antecede_audit.columns.hashing import P1, hash_texts, mix64
 from antecede_audit.judging.copies import (
     LATEST,
     NEVER,
@@ -249,12 +249,12 @@ def looked_batch(columns: Mapping[str, Any]) -> ArrowBatch:
 
 def keys_of(runs: Sequence[RunKey]) -> Integers:
     """A number for each run that is the same wherever it is read."""
-    return xxhash64([f"{source} {run_id}" for source, run_id in runs])
+    return hash_texts(pa.array([f"{source} {run_id}" for source, run_id in runs], pa.string()))
 
 
 def levels_of(sender: Integers, sequence: Integers) -> Integers:
     """The level of each message."""
-    words = mixed(sender.astype(np.uint64) * P1 ^ mixed(sequence.astype(np.uint64)))
+    words = mix64(sender.astype(np.uint64) * P1 ^ mix64(sequence.astype(np.uint64)))
     words |= np.uint64(1 << LEVELS)
     return np.bitwise_count(~words & (words - np.uint64(1))).astype(np.int64)
 

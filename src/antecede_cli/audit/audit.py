@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypedDict
 
@@ -319,10 +318,6 @@ def audit_paths(
     check_kinds(paths)
     order, explain = options["order"], options["explain"]
     is_simple = master is None and not options["tables"] and options["format_name"] == "parquet"
-    if is_simple and not has_lab():
-        from antecede_audit.jobs.plain import audit_plain
-
-        return audit_plain(paths, out, order=order, explain=explain)
     need_spark()
     from antecede_audit.jobs.audit import audit_here
     from antecede_audit.spark.audit_job import audit
@@ -339,11 +334,6 @@ def audit_paths(
         with spark_session(context, master, settings) as session:
             progress.watch(session)
             return audit(session, paths, out, **options, tell=progress.tell)
-
-
-def has_lab() -> bool:
-    """Whether what large audits need is installed; short ones do without."""
-    return all(find_spec(name) is not None for name in ("numpy", "pyarrow", "pyspark"))
 
 
 def check_kinds(paths: tuple[str, ...]) -> None:

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 import click
 
 from antecede.core.errors import LocalError
-from antecede_cli.audit.audit import has_lab
 from antecede_cli.options import DURATION, option_with_default
 from antecede_cli.spark import is_local, need_spark, spark_session
 
@@ -77,9 +77,11 @@ def command(
     master: str | None,
 ) -> None:
     """Make one self-contained HTML file of what is in DIR: tables, charts, spacetime diagrams."""
+    from antecede_audit import report as audit_report
     from antecede_audit.report.assemble import ReportOptions, make_report
     from antecede_audit.report.page.document import open_report, write_report
     from antecede_audit.report.spacetime.recording import TimeRange
+    from antecede_lab import report as lab_report
 
     if from_ns is not None and to_ns is not None and from_ns >= to_ns:
         raise LocalError("--from must be earlier than --to")
@@ -90,7 +92,7 @@ def command(
     window = TimeRange(from_ns=from_ns, to_ns=to_ns)
     wanted = ReportOptions(runs=runs, window=window, title=title, trace_url=trace_url)
     with fetched(context, places, master) as folders:
-        report = make_report(folders, wanted)
+        report = make_report(folders, wanted, (*audit_report.PARTS, *lab_report.PARTS))
     for what, where in report.sources:
         click.echo(f"Found {what} in {where}.", err=True)
     size = write_report(out, report)
@@ -120,4 +122,4 @@ def is_here(place: str) -> bool:
     """Whether a path is one of this machine; asked without Spark where that will do."""
     if Path(place).exists():
         return True
-    return "://" not in place and not (has_lab() and not is_local(place))
+    return "://" not in place and not (find_spec("pyspark") and not is_local(place))

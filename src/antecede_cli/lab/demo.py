@@ -25,6 +25,7 @@ from antecede.core.errors import AntecedeError, LocalError
 from antecede.eventlog.atomic_files import claim, os_errors_as_local, settle
 from antecede.installing import how_to_install
 from antecede.units import duration_text, three_digits
+from antecede_audit import report as audit_report
 from antecede_audit.eventlog.reader import read_events
 from antecede_audit.judging.oracle import check_log
 from antecede_audit.report.assemble import ReportOptions, make_report
@@ -38,6 +39,7 @@ from antecede_cli.console import Console, progress_bar
 from antecede_cli.options import option_with_default
 from antecede_cli.output import Failed
 from antecede_cli.spark import SparkProgress, interrupted_in_silence
+from antecede_lab import report as lab_report
 from antecede_lab.catalogue import find_protocol
 from antecede_lab.comparison import measurements as measured
 from antecede_lab.comparison.campaign import (
@@ -112,7 +114,7 @@ class DemoFolders:
         self.audit: Final = folder / "audit"
         """What the audit on Spark found."""
         self.comparison: Final = folder / "comparison"
-        """What `antecede compare` would have written."""
+        """What `antecede lab compare` would have written."""
         self.report: Final = folder / "report.html"
         """The page that shows all of it."""
         self.figures: Final = folder / "demo.json"
@@ -204,7 +206,7 @@ def why_no_spark() -> str | None:
 
 def judged_by_spark(places: DemoFolders, tell: Tell, watch: Watch) -> dict[str, DemoVerdict]:
     """By run; the tables go where the report looks for them."""
-    from antecede_audit.report.sources import VIOLATIONS_FOLDER
+    from antecede_audit.report.audit_results import VIOLATIONS_FOLDER
     from antecede_audit.spark.audit_job import audit
     from antecede_audit.spark.session import SPARK_ERRORS, first_line, open_session
     from antecede_lab.evaluate.evaluate import count_rows
@@ -288,7 +290,8 @@ def compare(plan: DemoSize, places: DemoFolders, show: Show | None) -> Compared:
     campaign = Campaign(entrants_of(list(plan.protocols)), plan.effort, plan.families)
     campaign.run(show)
     options = f"--protocols {','.join(plan.protocols)} --only {','.join(plan.families)}"
-    write_comparison(places.comparison, campaign, f"antecede compare {options}{plan.effort.option}")
+    command = f"antecede lab compare {options}{plan.effort.option}"
+    write_comparison(places.comparison, campaign, command)
     points = {
         protocol: campaign.readings.series(protocol, measured.BYTES, UNIFORM)
         for protocol in plan.protocols
@@ -320,7 +323,7 @@ class Cost:
 
 def measure(places: DemoFolders) -> dict[str, Cost]:
     """By run."""
-    logged = {run.run_id: run for run in logged_runs(find_sources([places.events]))}
+    logged = {run.run_id: run for run in logged_runs(find_sources([places.events], kinds=()))}
     return {
         run: cost_of(build_run(rows_of_files(logged[run].files), run, names={})) for run in RUNS
     }
@@ -481,7 +484,7 @@ DIR gets
   report.html    the page to look at: spacetime diagrams of both runs, the audit, the comparison
   events/        what happened to every message, as `antecede audit` and `report` read it
   audit/         what the audit on Spark found
-  comparison/    what `antecede compare` writes
+  comparison/    what `antecede lab compare` writes
   demo.json      the summary
 
 What an earlier demo left there is replaced; a folder with anything else in it is refused.
@@ -547,7 +550,8 @@ def performed(plan: DemoSize, places: DemoFolders) -> DemoSummary:
         )
         bar.tell("drawing")
         wanted = ReportOptions(title="antecede demo: a shop on a bad network")
-        write_report(places.report, make_report([places.folder], wanted))
+        parts = (*audit_report.PARTS, *lab_report.PARTS)
+        write_report(places.report, make_report([places.folder], wanted, parts))
     return summary
 
 

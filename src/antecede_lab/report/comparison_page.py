@@ -7,6 +7,7 @@ from antecede.units import counted
 from antecede_audit.report.charts.scale import plain
 from antecede_audit.report.page.markup import Markup, element, joined
 from antecede_audit.report.page.section import Section, code, folded, paragraph, table
+from antecede_audit.report.parts import ReportContents
 from antecede_lab.comparison import claims
 from antecede_lab.comparison import measurements as measured
 from antecede_lab.comparison.claims import COLUMNS, FOOTNOTES, TABLE
@@ -23,7 +24,7 @@ from antecede_lab.comparison.verdicts import (
     Observation,
     is_starved,
 )
-from antecede_lab.report.comparison_results import Comparison
+from antecede_lab.report.comparison_results import COMPARISON, Comparison, read_comparison
 
 Figure: TypeAlias = Callable[[str, Measurements], str]
 """The figures behind a word of the table, in a few letters; empty if there are none."""
@@ -150,6 +151,13 @@ MEANINGS: Final = {
 
 
 MARKS: Final = {CONFIRMED: "✓", QUALIFIED: "~", REFUTED: "✗"}
+
+
+def comparison_sections(contents: ReportContents) -> Iterator[Section]:
+    """All comparisons."""
+    comparisons = contents.results.of(COMPARISON, read_comparison).values()
+    for number, comparison in enumerate(comparisons, start=1):
+        yield comparison_section(comparison, number)
 
 
 def comparison_section(comparison: Comparison, number: int) -> Section:

@@ -1,17 +1,26 @@
 """Costs against the number of processes, and throughput against distance: lines of a comparison."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from antecede_audit.report.charts.spec import Axis, LineChart, Series, Unit, look_of
-from antecede_audit.report.page.markup import Markup, joined
+from antecede_audit.report.latency_page import latency_section
+from antecede_audit.report.page.markup import Markup, element, joined
 from antecede_audit.report.page.section import Section, chart_grid, legend
+from antecede_audit.report.parts import ReportContents
 from antecede_lab.comparison import measurements as measured
 from antecede_lab.comparison.long_runs import SERVICES, STREAM
 from antecede_lab.comparison.measurements import Quantity
 from antecede_lab.comparison.traffic import BROADCASTS, NEIGHBOURS, UNIFORM
-from antecede_lab.report.comparison_results import Comparison, KsPoint
-from antecede_lab.report.sweep_results import SweepResults
+from antecede_lab.report.comparison_results import (
+    COMPARISON,
+    KS,
+    Comparison,
+    KsPoint,
+    read_comparison,
+    read_ks,
+)
+from antecede_lab.report.sweep_results import SWEEP, SweepResults, read_sweep
 
 SITUATIONS: Final = {
     UNIFORM: "everybody talks to everybody",
@@ -36,11 +45,41 @@ COSTS: Final = (
     (measured.SENDER, "Work at the sender", "steps per copy"),
     (measured.RECEIVER, "Work at the receiver", "steps per copy"),
 )
+LOADED: Final = (
+    (measured.LATENCY, "Mean latency", "one-way delays"),
+    (measured.LATE, "Mean latency beyond what causal order asks", "round trips"),
+    (measured.REPORTED, "Longest wait, two talk and report", "round trips"),
+)
 FLOWS: Final = (
     (measured.RATE, "Throughput", "deliveries/s"),
     (measured.FLYING, "Under way at once, of one sender", "messages"),
 )
 """Quantity, title, and unit of a chart."""
+
+
+def growth_sections(contents: ReportContents) -> Iterator[Section | None]:
+    """What comparisons and sweeps say about larger runs, higher loads, and longer distances."""
+    comparisons = list(contents.results.of(COMPARISON, read_comparison).values())
+    sweeps = list(contents.results.of(SWEEP, read_sweep).values())
+    points = [point for some in contents.results.of(KS, read_ks).values() for point in some]
+    yield latency_section([loaded_latencies(comparison) for comparison in comparisons])
+    yield growth_section(comparisons, sweeps)
+    yield ks_section(points)
+    yield throughput_section(comparisons)
+
+
+def loaded_latencies(comparison: Comparison) -> Markup:
+    """Latency against load, and how much of it causal order does not ask for."""
+    charts = charts_of_all([comparison], LOADED)
+    if not charts:
+        return Markup()
+    return joined(
+        [
+            element("h3", "Latency against load"),
+            protocols_legend(comparison.protocols, charts),
+            chart_grid(charts),
+        ]
+    )
 
 
 def growth_section(

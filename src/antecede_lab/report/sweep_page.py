@@ -1,16 +1,52 @@
 """The runs of a sweep as a table, and the answers of an evaluation: means over seeds."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from antecede_audit.report.charts.scale import percent_text, plain, time_text
-from antecede_audit.report.charts.spec import Axis, LineChart, Series, look_of
+from antecede_audit.report.charts.spec import (
+    WAIT_CLASSES,
+    WAITS,
+    Axis,
+    Bar,
+    BarChart,
+    Chart,
+    LineChart,
+    Series,
+    look_of,
+)
+from antecede_audit.report.latency_page import LATENCY_AXIS, SHARE_AXIS, latency_section
 from antecede_audit.report.page.markup import Markup, element, joined
-from antecede_audit.report.page.section import Section, chart_grid, code, folded, paragraph, table
+from antecede_audit.report.page.section import (
+    Place,
+    Section,
+    chart_grid,
+    code,
+    folded,
+    paragraph,
+    table,
+    waits_legend,
+)
+from antecede_audit.report.parts import ReportContents, Results
 from antecede_lab.comparison.measurements import Estimate
-from antecede_lab.report.comparison_results import EvaluationResults, ReplayedTrace
+from antecede_lab.report.comparison_results import (
+    EVALUATION,
+    EvaluationResults,
+    ReplayedTrace,
+    read_evaluation,
+)
 from antecede_lab.report.growth_page import protocols_legend
-from antecede_lab.report.sweep_results import Setting, SweepResults
+from antecede_lab.report.sweep_results import (
+    SWEEP,
+    SeedGroup,
+    Setting,
+    SweepResults,
+    read_sweep,
+    thinned,
+)
+
+SETTINGS_OPEN: Final = 6
+"""Of more settings the rest are folded away."""
 
 ROWS_OPEN: Final = 60
 """Longer tables are folded away."""
@@ -28,6 +64,21 @@ COLUMNS: Final[tuple[tuple[str, str, Callable[[float], str]], ...]] = (
 """Heading, figure, and how it is written."""
 
 
+def sweep_sections(contents: ReportContents) -> Iterator[Section | None]:
+    """All sweeps: latencies in charts, figures in tables."""
+    sweeps = contents.results.of(SWEEP, read_sweep)
+    yield latency_section([swept_latencies(sweep) for sweep in sweeps.values() if sweep.groups])
+    for number, (path, sweep) in enumerate(sweeps.items(), start=1):
+        yield sweep_section(sweep, path.name, number)
+
+
+def swept_series(results: Results) -> list[Sequence[str]]:
+    """Runs of one workload, network and seed under several protocols."""
+    return [
+        run_ids for sweep in results.of(SWEEP, read_sweep).values() for run_ids in sweep.series()
+    ]
+
+
 def sweep_section(sweep: SweepResults, name: str, number: int) -> Section:
     """All settings and protocols of a sweep."""
     counts = ", ".join(f"{count} {status}" for status, count in sweep.by_status.items())
@@ -42,6 +93,7 @@ def sweep_section(sweep: SweepResults, name: str, number: int) -> Section:
         "Added: how much later than causal order demands; metadata and control packets: for one "
         "message; buffers: the most copies at one process.",
         body=joined([figures, unfinished(sweep)]),
+        place=Place.LAST,
     )
 
 
@@ -76,7 +128,75 @@ def unfinished(sweep: SweepResults) -> Markup:
     )
 
 
-SETTINGS_OPEN: Final = 6
+QUICKEST: Final = 0.001
+"""This share of messages may lie left of a logarithmic axis."""
+
+PARTS: Final = ("sender_wait_mean_ns", "channel_mean_ns", "receiver_wait_mean_ns")
+
+
+def swept_latencies(sweep: SweepResults) -> Markup:
+    """For each setting the distributions of all protocols, and the means in their parts."""
+    settings = [setting for setting in sweep.settings() if sweep.of_setting(setting)]
+    shown = [setting_charts(sweep, setting) for setting in settings]
+    first = [chart for charts in shown[:SETTINGS_OPEN] for chart in charts]
+    rest = [chart for charts in shown[SETTINGS_OPEN:] for chart in charts]
+    lines = [chart for charts in shown for chart in charts if isinstance(chart, LineChart)]
+    pieces = [
+        element("h3", "Protocols and scenarios"),
+        protocols_legend(sweep.protocols(), lines),
+        waits_legend(),
+        chart_grid(first),
+    ]
+    if rest:
+        count = len(settings) - SETTINGS_OPEN
+        pieces.append(folded(f"{count} more settings", chart_grid(rest)))
+    return joined(pieces)
+
+
+def setting_charts(sweep: SweepResults, setting: Setting) -> list[Chart]:
+    """Two charts about one setting: distributions, and means in their parts."""
+    groups = sweep.of_setting(setting)
+    title = f"{setting.scenario}, {setting.network}, n = {setting.processes:,}"
+    lines = tuple(
+        Series(
+            name=group.protocol,
+            points=tuple(thinned(visible(group.cdf("latency")))),
+            look=look_of(group.protocol, number),
+            dots=False,
+        )
+        for number, group in enumerate(groups)
+        if group.cdf("latency")
+    )
+    charts: list[Chart] = []
+    if lines:
+        note = "share of messages delivered after at most so long"
+        charts.append(LineChart(title=title, note=note, x=LATENCY_AXIS, y=SHARE_AXIS, series=lines))
+    bars = tuple(bar for group in groups if (bar := bar_of(group)) is not None)
+    if bars:
+        note = "mean latency, and where it is spent"
+        axis = Axis(title="mean latency", unit="time")
+        charts.append(
+            BarChart(title=title, note=note, x=axis, parts=WAITS, classes=WAIT_CLASSES, bars=bars)
+        )
+    return charts
+
+
+def visible(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Without the very quickest, which would need a logarithmic axis of their own."""
+    return [point for point in points if point[1] >= QUICKEST and point[0] > 0]
+
+
+def bar_of(group: SeedGroup) -> Bar | None:
+    """The mean latency of a protocol in its parts, which add up to it."""
+    parts = [group.figure(name) for name in PARTS]
+    latency = group.figure("latency_mean_ns")
+    if latency is None:
+        return None
+    means = tuple(0.0 if part is None else part.mean for part in parts)
+    return Bar(name=group.protocol, parts=means, text=time_text(latency.mean))
+
+
+# Evaluations.
 
 HEADROOM: Final = 1.15
 """Room for the name of the highest point."""
@@ -99,6 +219,13 @@ ANSWER_COLUMNS: Final[tuple[tuple[str, str, Callable[[float], str]], ...]] = (
 """Heading, figure, and how it is written."""
 
 
+def evaluation_sections(contents: ReportContents) -> Iterator[Section]:
+    """All evaluations."""
+    evaluations = contents.results.of(EVALUATION, read_evaluation).values()
+    for number, evaluation in enumerate(evaluations, start=1):
+        yield evaluation_section(evaluation, number)
+
+
 def evaluation_section(evaluation: EvaluationResults, number: int) -> Section:
     """Latency against metadata in every setting, in charts and in figures."""
     charts = [
@@ -116,6 +243,7 @@ def evaluation_section(evaluation: EvaluationResults, number: int) -> Section:
         title=evaluation.title,
         lead="What ordering adds to the mean latency of a message, beyond what causal order itself "
         "demands, against the metadata that a message costs. The nearer to the corner, the better.",
+        place=Place.FIRST,
         body=joined(
             [
                 *shown,

@@ -1,4 +1,4 @@
-"""What `antecede sweep` leaves: a table of runs, each with its figures and its histograms.
+"""What `antecede lab sweep` leaves: a table of runs, each with its figures and its histograms.
 
 Runs that differ only in their seed are taken together: histograms are added, figures become means
 with intervals.
@@ -11,8 +11,29 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from antecede.eventlog.parquet import load_pyarrow, reading
-from antecede_audit.report.sources import RUNS_FOLDER, SPARK_PART
+from antecede_audit.report.sources import SPARK_PART, SourceKind, has_columns
 from antecede_lab.comparison.measurements import Estimate, estimate
+
+RUNS_FOLDER: Final = "runs"
+
+COLUMNS: Final = ("run_id", "protocol", "scenario", "status", "buckets")
+"""The table of a sweep's runs is recognised by these."""
+
+
+def run_files(folder: Path) -> list[Path]:
+    """The files of the table of runs, if this is the folder of a sweep."""
+    return sorted((folder / RUNS_FOLDER).glob(f"{SPARK_PART}*.parquet"))
+
+
+def holds_sweep(folder: Path) -> bool:
+    """Whether there is a sweep in this folder."""
+    files = run_files(folder)
+    return bool(files) and has_columns(files[0], COLUMNS)
+
+
+SWEEP: Final = SourceKind(
+    name="sweep", text="the runs of a sweep", command="lab sweep", is_in=holds_sweep
+)
 
 FIGURES: Final = (
     "messages",
@@ -116,10 +137,20 @@ class SweepResults:
         """All protocols, in the order of the table."""
         return list(dict.fromkeys(group.protocol for group in self.groups))
 
+    def series(self) -> list[list[str]]:
+        """Ids of runs that differ in their protocol only, in the order of the table."""
+        found: dict[tuple[object, ...], list[SweptRun]] = {}
+        for run in self.runs:
+            found.setdefault((*run.setting, run.seed), []).append(run)
+        return [
+            [run.run_id for run in sorted(runs, key=lambda run: rank(run.protocol))]
+            for runs in found.values()
+        ]
+
 
 def read_sweep(folder: Path) -> SweepResults:
     """The sweep in this folder; of its rows one file is held at a time."""
-    return sweep_of(rows_in(sorted((folder / RUNS_FOLDER).glob(f"{SPARK_PART}*.parquet"))))
+    return sweep_of(rows_in(run_files(folder)))
 
 
 def rows_in(files: Sequence[Path]) -> Iterator[Mapping[str, Any]]:

@@ -20,7 +20,7 @@ from antecede.eventlog.log import SUBMITTED as SUBMITTED_EVENT
 from antecede_audit.judging.oracle import check_log
 from antecede_lab.catalogue import PROTOCOLS
 from tests.properties.schedule import STEP_NS, EndlessError, Schedule
-from tests.share import seeds
+from tests.seeds import seeds
 
 RULES = ["hybrid", "hybrid-sps", "hybrid-csps"]
 every_rule = pytest.mark.parametrize("name", RULES)

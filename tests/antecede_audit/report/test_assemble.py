@@ -8,9 +8,16 @@ import pytest
 
 from antecede.core.errors import LocalError
 from antecede.eventlog.writers import write_events
+from antecede_audit import report as audit_report
+from antecede_audit.report import ReportPart
 from antecede_audit.report.assemble import ReportOptions, make_report
 from antecede_audit.report.page.document import Report, page_text
+from antecede_audit.report.page.markup import Markup
+from antecede_audit.report.page.section import Place, Section, page_order
+from antecede_audit.report.parts import ReportContents, Results
+from antecede_audit.report.sources import ReportSource, file_kind
 from antecede_audit.report.spacetime.recording import TimeRange
+from tests.antecede_audit.report.all_parts import PARTS
 from tests.antecede_audit.report.logs import Scribe, overtaken, simulated
 from tests.antecede_audit.report.results import (
     swept_run,
@@ -24,7 +31,7 @@ ROW = (2, 1, 1, 4_000_000, 0, 1, 9_000_000, 5_000_000, "transitive")
 
 
 def report_of(*paths: Path, **wanted: object) -> Report:
-    return make_report(list(paths), ReportOptions(**wanted))  # type: ignore[arg-type] # as given
+    return make_report(list(paths), ReportOptions(**wanted), PARTS)  # type: ignore[arg-type] # as given
 
 
 def sections(report: Report) -> dict[str, str]:
@@ -152,7 +159,7 @@ def test_a_comparison_becomes_a_table_and_charts(tmp_path: Path) -> None:
     assert "400 integers, 409 bytes at n = 20" in table
     assert "2 integers at n = 20" in table
     assert "<b>O(n)</b><small>20 integers at n = 20</small>" in table
-    assert "antecede compare --only space" in table
+    assert "antecede lab compare --only space" in table
     assert "nobody asked" in table
     growth = shown["Metadata and cost against n"]
     assert growth.count('data-series="rst"') == 3  # The legend, integers and bytes.
@@ -188,7 +195,7 @@ def test_an_evaluation_comes_first(tmp_path: Path) -> None:
     body = shown["What does it cost?"]
     assert 'class="label c1"' in body
     assert "800 µs ± 100 µs" in body
-    assert "antecede evaluate x.toml" in body
+    assert "antecede lab evaluate x.toml" in body
 
 
 def test_runs_and_parts_of_them_can_be_chosen(tmp_path: Path) -> None:
@@ -226,3 +233,59 @@ def test_what_needs_no_parquet_needs_no_pyarrow(
         monkeypatch.setitem(__import__("sys").modules, name, None)
 
     assert page_text(report_of(tmp_path))
+
+
+# Parts.
+
+
+def piece(identity: str, body: str, place: Place = Place.MIDDLE) -> Section:
+    return Section(identity=identity, title=identity, lead="", body=Markup(body), place=place)
+
+
+def test_whoever_makes_a_report_can_add_a_part_with_results_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "tide").mkdir()
+    (tmp_path / "tide" / "tide.json").write_text('"high"')
+    kind = file_kind("tide", "a tide", "tide", "tide.json")
+
+    def tides(contents: ReportContents) -> list[Section]:
+        read = contents.results.of(kind, lambda folder: (folder / "tide.json").read_text())
+        return [piece("tide", body) for body in read.values()]
+
+    own = ReportPart(sections=tides, kinds=(kind,))
+    report = make_report([tmp_path], ReportOptions(), [*PARTS, own])
+    assert sections(report) == {"tide": '"high"'}
+    assert report.sources == [("a tide", str(tmp_path / "tide"))]
+    assert make_report([tmp_path / "tide" / "tide.json"], ReportOptions(), [own]).sections
+
+    words = "no event log, and no results of `antecede audit`$"
+    with pytest.raises(LocalError, match=words):
+        make_report([tmp_path], ReportOptions(), audit_report.PARTS)
+
+
+def test_results_are_read_once_however_many_parts_ask(tmp_path: Path) -> None:
+    (tmp_path / "comparison.json").touch()
+    kind = file_kind("comparison", "a comparison", "compare", "comparison.json")
+    results = Results([ReportSource(kind=kind, path=tmp_path)])
+    asked: list[Path] = []
+
+    assert results.of(kind, asked.append) == results.of(kind, asked.append)
+    assert asked == [tmp_path]
+
+
+def test_what_parts_say_about_one_thing_stands_in_one_section() -> None:
+    shown = page_order(
+        [
+            piece("table", "1", Place.LAST),
+            piece("latency", "a"),
+            None,
+            piece("buffers", "b"),
+            piece("latency", "c"),
+            piece("answer", "d", Place.FIRST),
+        ]
+    )
+    assert [(one.identity, one.body) for one in shown] == [
+        ("answer", "d"),
+        ("latency", "ac"),
+        ("buffers", "b"),
+        ("table", "1"),
+    ]

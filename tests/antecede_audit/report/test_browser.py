@@ -23,6 +23,7 @@ from antecede_audit.report.assemble import ReportOptions, make_report
 from antecede_audit.report.page.section import table
 from antecede_lab.report.scenario_page import story_report
 from antecede_lab.scenarios.catalogue import SCENARIOS
+from tests.antecede_audit.report.all_parts import PARTS
 from tests.antecede_audit.report.chromium import Opened, chromium, write_page
 from tests.antecede_audit.report.logs import Scribe, overtaken, simulated
 from tests.antecede_audit.report.results import (
@@ -55,7 +56,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory, wrong: EventLog) -> Pat
     write_comparison(folder / "table")
     write_evaluation(folder / "answers")
     write_sweep(folder / "swept", [swept_run("hybrid", 1), swept_run("rst", 1)])
-    return write_page(folder, make_report([folder], ReportOptions()))
+    return write_page(folder, make_report([folder], ReportOptions(), PARTS))
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +111,7 @@ def test_names_too_long_for_their_place_keep_beginning_and_end(
     write_events(tmp_path / "log.jsonl", log)
     long = "payment-service-of-the-northern-region-6f94c49ccd-4rdb2"
     write_processes(tmp_path / "log.processes.jsonl", {0: long, 1: "bob", 2: "🎉" * 40})
-    file = write_page(tmp_path, make_report([tmp_path], ReportOptions()))
+    file = write_page(tmp_path, make_report([tmp_path], ReportOptions(), PARTS))
     page = browser.new_page(viewport={"width": 390, "height": 800})
     opened = Opened(page, file).ready()
 
@@ -328,7 +329,7 @@ def test_the_audit_leads_to_its_violations_in_the_diagram(opened: Opened) -> Non
 
 def test_the_witness_of_a_transitive_violation_is_drawn(browser: Browser, tmp_path: Path) -> None:
     write_events(tmp_path / "triangle.jsonl", overtaken().log)
-    file = write_page(tmp_path, make_report([tmp_path], ReportOptions()))
+    file = write_page(tmp_path, make_report([tmp_path], ReportOptions(), PARTS))
     page = browser.new_page()
     one = Opened(page, file).ready()
     page.get_by_role("button", name="Next violation").click()
@@ -443,7 +444,7 @@ def hours_long(start_ms: int) -> EventLog:
 def axis_of(tab: Page, tmp_path: Path, *logs: tuple[str, EventLog]) -> tuple[list[str], str]:
     for name, log in logs:
         write_events(tmp_path / f"{name}.jsonl", log)
-    file = write_page(tmp_path, make_report([tmp_path], ReportOptions()))
+    file = write_page(tmp_path, make_report([tmp_path], ReportOptions(), PARTS))
     tab.set_viewport_size({"width": 1280, "height": 800})
     opened = Opened(tab, file).ready()
     opened.page.get_by_role("button", name="Show the whole run").first.click()
@@ -483,7 +484,7 @@ def test_times_of_day_have_the_digits_that_tell_them_apart(tab: Page, tmp_path: 
 
 def test_the_last_time_of_an_axis_is_not_cut_off(tab: Page, tmp_path: Path) -> None:
     write_events(tmp_path / "recorded.jsonl", hours_long(1_700_000_000_000))
-    file = write_page(tmp_path, make_report([tmp_path], ReportOptions()))
+    file = write_page(tmp_path, make_report([tmp_path], ReportOptions(), PARTS))
     for width in (900, 940, 980):
         tab.set_viewport_size({"width": width, "height": 800})
         opened = Opened(tab, file).ready()
@@ -499,7 +500,7 @@ def test_a_table_of_two_columns_fits_a_phone(browser: Browser, tmp_path: Path) -
     """Sentences in the first column must not push the figures off the screen."""
     rows = [["messages that arrive before they are sent, by the recorded clocks", "7"]]
     write_events(tmp_path / "one.jsonl", hours_long(0))
-    found = make_report([tmp_path], ReportOptions())
+    found = make_report([tmp_path], ReportOptions(), PARTS)
     met = table(["what was met", "how often"], rows)
     file = write_page(tmp_path, replace(found, opening=met, sections=()))
     page = browser.new_page(viewport={"width": 360, "height": 740})
@@ -519,7 +520,7 @@ def test_beside_another_a_run_counts_from_its_beginning(tab: Page, tmp_path: Pat
 def test_a_second_panel_shows_the_other_run(browser: Browser, tmp_path: Path) -> None:
     for name in ("one", "other"):
         write_events(tmp_path / f"{name}.jsonl", hours_long(0))
-    file = write_page(tmp_path, make_report([tmp_path], ReportOptions()))
+    file = write_page(tmp_path, make_report([tmp_path], ReportOptions(), PARTS))
     page = browser.new_page(viewport={"width": 1280, "height": 800})
     opened = Opened(page, file).ready()
     both = page.get_by_label("two runs")

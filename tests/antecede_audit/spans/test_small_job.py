@@ -14,11 +14,12 @@ import pytest
 from click.testing import CliRunner
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
+from xxhash import xxh64_intdigest
 
 from antecede.core.errors import LocalError
 from antecede.eventlog.ownership import NOTE
 from antecede_audit import shuffle as moving
-from antecede_audit.columns.hashing import hash_texts
+from antecede_audit.columns.hashing import SEED, hash_texts
 from antecede_audit.jobs.ingest import ingest_here
 from antecede_audit.jobs.trace_files import find_files, parts_of
 from antecede_audit.spans.formats.records import MessageRecord, SpanRecord
@@ -158,6 +159,17 @@ def test_the_hash_is_the_one_of_spark(spark: SparkSession) -> None:
 
     found = [row["hash"] for row in hashed.orderBy("place").collect()]
     assert hash_texts(pa.array(texts)).tolist() == found
+
+
+def test_spark_hashes_several_columns_each_with_the_one_before_as_its_seed(
+    spark: SparkSession,
+) -> None:
+    row = spark.sql("select xxhash64('trace', cast(null as string), 'span') as hash").first()
+    first = xxh64_intdigest(b"trace", SEED)
+    second = xxh64_intdigest(b"span", first)
+
+    assert row is not None
+    assert row["hash"] % (1 << 64) == second
 
 
 def test_what_is_too_much_or_elsewhere_is_left_to_spark(tmp_path: Path) -> None:

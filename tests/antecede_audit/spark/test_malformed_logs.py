@@ -16,7 +16,6 @@ from antecede_audit.eventlog import WorkloadRow, read_events, write_workload
 from antecede_audit.eventlog.event_lines import parse_lines
 from antecede_audit.jobs.audit import audit_here
 from antecede_audit.jobs.measure import measure_here
-from antecede_audit.jobs.plain import audit_plain
 from antecede_audit.jobs.profile import profile_here
 from antecede_audit.report.spacetime.recording import rows_of_files
 from antecede_audit.spark import audit_library as library
@@ -56,10 +55,6 @@ def audits(path: Path) -> None:
     audit_here([str(path)], str(path.parent / "out"), explain=1)
 
 
-def audits_plainly(path: Path) -> None:
-    audit_plain([str(path)], str(path.parent / "out"), explain=1)
-
-
 def looks(path: Path) -> None:
     """What a worker of Spark does with a part of the log."""
     if path.suffix == ".parquet":
@@ -77,7 +72,7 @@ def looks(path: Path) -> None:
                 raise LocalError(wrong)
 
 
-JUDGES: list[Callable[[Path], None]] = [audits, audits_plainly, looks]
+JUDGES: list[Callable[[Path], None]] = [audits, looks]
 READERS: list[Callable[[Path], None]] = [reads, draws, measures]
 
 
@@ -131,7 +126,7 @@ def test_a_reason_names_the_row_or_the_line(tmp_path: Path) -> None:
         write(tmp_path / name, changed(3, {"process": -2}))
     table, lines = (tmp_path / name for name in WRITERS)
 
-    for read in (reads, draws, measures, audits, audits_plainly):
+    for read in (reads, draws, measures, audits):
         assert said_by(read, lines).startswith(f"{lines}, line 4: ")
         assert said_by(read, table).startswith(f"{table}, row ")
     assert said_by(looks, table).startswith(f"{table}, row 4: ")

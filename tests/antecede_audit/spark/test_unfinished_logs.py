@@ -1,7 +1,6 @@
 """The log of a node that was killed: what is left counts, and nobody is blamed for the rest."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ from antecede_audit.eventlog import read_events
 from antecede_audit.eventlog.leftovers import find_leftovers
 from antecede_audit.eventlog.restore import log_of
 from antecede_audit.jobs.audit import audit_here
-from antecede_audit.jobs.plain import audit_plain
 from antecede_audit.judging.verdict_summary import AuditResult
 from tests.antecede_audit.judging.stories import ALICE, BOB, CAROL, Story
 
@@ -47,25 +45,13 @@ def written(folder: Path, kept: int, suffix: str) -> Path:
     return run
 
 
-def plainly(path: Path, out: Path) -> AuditResult:
-    return audit_plain([str(path)], str(out))
-
-
-def at_once(path: Path, out: Path) -> AuditResult:
+def judged(path: Path, out: Path) -> AuditResult:
     found = audit_here([str(path)], str(out))
     assert found is not None
     return found
 
 
-Judge = Callable[[Path, Path], AuditResult]
-JUDGES = pytest.mark.parametrize("judge", [plainly, at_once])
-"""The audit of an install without extras, and the one with them."""
-
-
-@JUDGES
-def test_lines_that_were_written_count_and_the_rest_is_not_known(
-    judge: Judge, tmp_path: Path
-) -> None:
+def test_lines_that_were_written_count_and_the_rest_is_not_known(tmp_path: Path) -> None:
     run = written(tmp_path, 1, ".jsonl")
     bobs = [event for event in story().log if event.process == BOB]
     write_events(tmp_path / "bob.jsonl", log_of(bobs))
@@ -73,47 +59,42 @@ def test_lines_that_were_written_count_and_the_rest_is_not_known(
     torn = b"".join(lines[1:2]) + lines[2][:20]
     (run / ".bob-000002.jsonl.4711.partial").write_bytes(torn)
 
-    summary = judge(tmp_path / "events", tmp_path / "found").summary
+    summary = judged(tmp_path / "events", tmp_path / "found").summary
 
     assert (summary.losses, summary.inventions, summary.messages) == (0, 0, 3)
     assert summary.cut_off == {"1": {str(BOB): 3_000}}
     assert summary.unknown == {"losses": 1, "inventions": 1}
 
 
-@JUDGES
 def test_an_unfinished_parquet_file_cannot_be_read_but_says_whose_log_breaks_off(
-    judge: Judge, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     run = written(tmp_path, 0, ".parquet")
     (run / ".bob-000001.parquet.4711.partial").write_bytes(b"PAR1 and no end")
 
-    summary = judge(tmp_path / "events", tmp_path / "found").summary
+    summary = judged(tmp_path / "events", tmp_path / "found").summary
 
     assert summary.cut_off == {"1": {str(BOB): None}}
     assert (summary.losses, summary.inventions) == (0, 0)
     assert summary.unknown == {"losses": 2, "inventions": 2}
 
 
-@JUDGES
-def test_without_an_unfinished_file_somebody_is_to_blame(judge: Judge, tmp_path: Path) -> None:
+def test_without_an_unfinished_file_somebody_is_to_blame(tmp_path: Path) -> None:
     written(tmp_path, 1, ".jsonl")
 
-    summary = judge(tmp_path / "events", tmp_path / "found").summary
+    summary = judged(tmp_path / "events", tmp_path / "found").summary
 
     assert (summary.losses, summary.inventions) == (1, 2)
     assert (summary.cut_off, summary.unknown) == ({}, {"losses": 0, "inventions": 0})
 
 
-@JUDGES
-def test_a_single_file_whose_last_line_breaks_off_is_read_up_to_there(
-    judge: Judge, tmp_path: Path
-) -> None:
+def test_a_single_file_whose_last_line_breaks_off_is_read_up_to_there(tmp_path: Path) -> None:
     bobs = [event for event in story().log if event.process == BOB]
     write_events(tmp_path / "bob.jsonl", log_of(bobs))
     data = (tmp_path / "bob.jsonl").read_bytes()
     (tmp_path / "bob.jsonl").write_bytes(data[:-5])
 
-    found = judge(tmp_path / "bob.jsonl", tmp_path / "found")
+    found = judged(tmp_path / "bob.jsonl", tmp_path / "found")
 
     assert found.summary.events == len(bobs) - 1
     assert found.summary.cut_off == {"bob": {str(BOB): bobs[-2].time_ns}}
@@ -137,7 +118,6 @@ def all_killed(folder: Path, suffix: str) -> Path:
     return folder / "events"
 
 
-@JUDGES
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
@@ -147,17 +127,16 @@ def all_killed(folder: Path, suffix: str) -> Path:
     ],
 )
 def test_a_wrong_row_in_a_file_that_breaks_off_is_no_empty_log(
-    judge: Judge, line: str, reason: str, tmp_path: Path
+    line: str, reason: str, tmp_path: Path
 ) -> None:
     (tmp_path / "run.jsonl").write_text(f'{line}\n{{"process": 1, "posit')
     with pytest.raises(LocalError, match=re.escape(reason)):
-        judge(tmp_path / "run.jsonl", tmp_path / "out")
+        judged(tmp_path / "run.jsonl", tmp_path / "out")
 
 
-@JUDGES
-def test_if_all_are_killed_what_can_be_read_is_judged(judge: Judge, tmp_path: Path) -> None:
+def test_if_all_are_killed_what_can_be_read_is_judged(tmp_path: Path) -> None:
     """The last line of each breaks off: Alice's second message, and what came last elsewhere."""
-    found = judge(all_killed(tmp_path, ".jsonl"), tmp_path / "found")
+    found = judged(all_killed(tmp_path, ".jsonl"), tmp_path / "found")
 
     summary = found.summary
     assert summary.cut_off == {"1": {str(ALICE): 1_000, str(BOB): 5_000, str(CAROL): 4_000}}
@@ -167,26 +146,20 @@ def test_if_all_are_killed_what_can_be_read_is_judged(judge: Judge, tmp_path: Pa
     assert found.names["1"] == {ALICE: "alice", BOB: "bob", CAROL: "carol"}
 
 
-@JUDGES
-def test_if_nothing_at_all_can_be_read_that_is_said_of_everybody(
-    judge: Judge, tmp_path: Path
-) -> None:
-    found = judge(all_killed(tmp_path, ".parquet"), tmp_path / "found")
+def test_if_nothing_at_all_can_be_read_that_is_said_of_everybody(tmp_path: Path) -> None:
+    found = judged(all_killed(tmp_path, ".parquet"), tmp_path / "found")
 
     assert found.summary.cut_off == {"1": dict.fromkeys(map(str, (ALICE, BOB, CAROL)))}
     assert (found.summary.events, found.summary.losses, found.summary.inventions) == (0, 0, 0)
     assert found.names["1"] == {ALICE: "alice", BOB: "bob", CAROL: "carol"}
 
 
-@JUDGES
-def test_a_run_of_which_nothing_can_be_read_does_not_hide_another(
-    judge: Judge, tmp_path: Path
-) -> None:
+def test_a_run_of_which_nothing_can_be_read_does_not_hide_another(tmp_path: Path) -> None:
     events = all_killed(tmp_path, ".parquet")
     (events / "run_id=2").mkdir()
     write_events(events / "run_id=2" / "all.jsonl", story().log)
 
-    summary = judge(events, tmp_path / "found").summary
+    summary = judged(events, tmp_path / "found").summary
 
     assert list(summary.cut_off) == ["1"]
     assert (summary.messages, summary.deliveries, summary.losses) == (4, 4, 0)
@@ -214,17 +187,16 @@ def test_what_a_node_was_writing_when_it_was_killed_can_be_read(
     for block, contexts in zip(log.blocks(), log.contexts(), strict=True):
         parts.write_rows(block, log.packet_kinds, contexts)
 
-    summary = plainly(tmp_path / "events", tmp_path / "found").summary
+    summary = judged(tmp_path / "events", tmp_path / "found").summary
 
     assert summary.cut_off == {"1": {str(BOB): bobs[-1].time_ns}}
     assert (summary.losses, summary.inventions, summary.unknown["losses"]) == (0, 0, 0)
     parts.close()
 
 
-@JUDGES
 @pytest.mark.parametrize("kept", [0, 1])
 def test_who_was_killed_between_two_files_has_not_released_its_claim(
-    kept: int, judge: Judge, tmp_path: Path
+    kept: int, tmp_path: Path
 ) -> None:
     run = written(tmp_path, kept, ".jsonl")
     assert claim_generation(run, "bob") == 1 + kept
@@ -232,9 +204,9 @@ def test_who_was_killed_between_two_files_has_not_released_its_claim(
     names = processes_folder(tmp_path / "events", "1")
     write_processes(names / f"{stem}.jsonl", {BOB: "bob"})
 
-    cut = judge(tmp_path / "events", tmp_path / "found").summary
+    cut = judged(tmp_path / "events", tmp_path / "found").summary
     PartFileWriter(run, stem, ".jsonl", 1_000).close()
-    complete = judge(tmp_path / "events", tmp_path / "found").summary
+    complete = judged(tmp_path / "events", tmp_path / "found").summary
 
     assert cut.cut_off == {"1": {str(BOB): 2_000 if kept else None}}
     assert (cut.losses, cut.inventions) == (0, 0)

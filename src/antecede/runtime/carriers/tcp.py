@@ -18,7 +18,7 @@ from time import monotonic_ns
 from typing import Final, cast, final
 
 from antecede.runtime.carriers.accepting import Callers, listen
-from antecede.runtime.carriers.carrier import CarrierListener, StreamCarrier
+from antecede.runtime.carriers.carrier import Carrier, CarrierListener, StreamCarrier
 from antecede.runtime.config.addresses import (
     Address,
     CarriedAddress,
@@ -26,6 +26,7 @@ from antecede.runtime.config.addresses import (
     is_loopback,
     parse_address,
 )
+from antecede.runtime.config.settings import Settings
 from antecede.runtime.errors import BadConfiguration, CannotBind, KeyNeeded
 from antecede.transport.datagram_writer import Datagram
 from antecede.transport.rate_limiter import RateLimiter
@@ -70,6 +71,13 @@ NOBODY: Final = -1
 NEVER: Final = float("inf")
 
 log = logging.getLogger(__name__)
+
+
+async def open_carrier(settings: Settings, local_only: bool) -> Carrier:
+    """A listener where these settings say, in the running loop; `CannotBind` says why not."""
+    tcp = TcpCarrier(asyncio.get_running_loop(), settings.mtu, local_only)
+    await tcp.listen(settings.bind)
+    return tcp
 
 
 @final

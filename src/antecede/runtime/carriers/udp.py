@@ -19,9 +19,8 @@ from typing import Final
 
 from antecede.runtime.carriers import segments
 from antecede.runtime.carriers.busy_poll import BusyPoll
-from antecede.runtime.carriers.carrier import Carrier, CarrierListener
-from antecede.runtime.carriers.dns import NameResolver
-from antecede.runtime.carriers.loop_timer import LoopTimer
+from antecede.runtime.carriers.carrier import Carrier, CarrierListener, LoopTimer
+from antecede.runtime.carriers.dns import NameResolver, look_up
 from antecede.runtime.config.addresses import (
     Address,
     is_elsewhere,
@@ -29,6 +28,7 @@ from antecede.runtime.config.addresses import (
     is_name,
     parse_address,
 )
+from antecede.runtime.config.settings import Settings
 from antecede.runtime.errors import BadConfiguration, CannotBind, KeyNeeded
 from antecede.transport.batches import batches
 from antecede.transport.datagram_writer import Datagram
@@ -61,6 +61,30 @@ IP_MTU: Final = 14
 LOOPBACK_MTU: Final = 65_535
 
 log = logging.getLogger(__name__)
+
+
+async def open_carrier(settings: Settings, local_only: bool) -> Carrier:
+    """A socket where these settings say, in the running loop; `CannotBind` says why not."""
+    return UdpCarrier(
+        await numeric_address(settings.bind),
+        settings.mtu,
+        asyncio.get_running_loop(),
+        settings.gso,
+        stay_awake=settings.stay_awake,
+        local_only=local_only,
+    )
+
+
+async def numeric_address(bind: Address) -> Address:
+    """Where to listen, with a host name looked up; `CannotBind` says why that fails."""
+    if not is_name(bind.host):
+        return bind
+    try:
+        found = await look_up(bind, socket.AF_INET)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise CannotBind(str(bind), reason) from error
+    return Address(str(found[0][0]), bind.port)
 
 
 def bound_socket(address: Address) -> socket.socket:

@@ -1,11 +1,22 @@
 """A part of the page, and the pieces that all parts are made of."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import IntEnum
 
 from antecede_audit.report.charts.draw import draw, draw_marker
 from antecede_audit.report.charts.spec import WAIT_CLASSES, WAITS, Chart, Look
 from antecede_audit.report.page.markup import Child, Markup, element, joined
+
+
+class Place(IntEnum):
+    """Where on the page a section stands; within a place, parts stand in the order given."""
+
+    FIRST = 0
+    """Answers."""
+    MIDDLE = 1
+    LAST = 2
+    """Long tables, and what few people look for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +29,20 @@ class Section:
     lead: str
     """What there is to see, in a sentence or two."""
     body: Markup
+    place: Place = Place.MIDDLE
+
+
+def page_order(sections: Iterable[Section | None]) -> list[Section]:
+    """Sections as a page has them: those of one identity as one, where the first of them stands."""
+    merged: dict[str, Section] = {}
+    for section in sections:
+        if section is None:
+            continue
+        first = merged.get(section.identity)
+        if first is not None:
+            section = replace(first, body=joined([first.body, section.body]))
+        merged[section.identity] = section
+    return sorted(merged.values(), key=lambda section: section.place)
 
 
 def chart_grid(charts: Sequence[Chart]) -> Markup:
