@@ -22,7 +22,7 @@ from typing import Final
 import simpy
 
 from antecede.core import CausalProcess, Deliver, Effect
-from antecede.core.values import Packet
+from antecede.core.packets import Packet
 from antecede.network_model.faults import Faults
 from antecede.network_model.keyed_random import KeyedRandom
 from antecede.network_model.latency import Uniform
