@@ -3,8 +3,7 @@
 import pytest
 from librt.strings import BytesWriter
 
-from antecede.core.packets import DataPacket
-from antecede.core.values import Message
+from antecede.core.packets import DataPacket, Message
 from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.limits import Limits
 from antecede.events import PeerExpelled, PeerMoved, PeerRefused, StrangerSeen
