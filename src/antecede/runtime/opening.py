@@ -354,7 +354,8 @@ def read_node_state(
     if durable_state.order != order:
         raise BadConfiguration(
             f"the journal {settings.journal} was written with the order "
-            f"{durable_state.order!r}, not {order!r}; open the node with that one, or with another journal"
+            f"{durable_state.order!r}, not {order!r}; open the node with that one, or with another "
+            "journal"
         )
     if durable_state.ended:
         log.info("%s begins a new life: %s", settings.name, durable_state.ended)

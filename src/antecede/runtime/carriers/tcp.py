@@ -127,7 +127,7 @@ class TcpConnection(asyncio.Protocol):
     def write(self, datagrams: list[bytes]) -> int:
         """Send these; how many of them had no room."""
         stream = self._stream
-        assert stream is not None, "only roads that are open are written to"
+        assert stream is not None, "only connections that are open are written to"
         room = ROOM_BYTES - stream.get_write_buffer_size()
         taken: list[bytes] = []
         for data in datagrams:
