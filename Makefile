@@ -5,13 +5,7 @@ PYTHON ?= python3
 JOBS ?= 2
 # More options for the demo: make demo DEMO=--quick
 DEMO ?=
-# How often, and how often on a busy machine: make test-stability TIMES=3 BUSY=1
-TIMES ?= 10
-BUSY ?= 3
 MUTANTS ?=
-# `fifth` leaves four of five seeds to the other build. For somebody in a hurry: make test SEEDS=half
-SHARE ?=
-SEEDS ?=
 # How hard the C compiler tries for `make wheels`: 0 builds in a third of the time, to try it out.
 OPTIMIZE ?= 3
 REPRODUCE ?=
@@ -24,23 +18,16 @@ SHELL := /bin/bash
 VENV := .venv
 INSTALLED := $(VENV)/.installed
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check
-COMPILED_TREE := build/compiled
+RUN := $(VENV)/bin/python
+# The packages, compiled, beside the sources: optimised, and for tests not, which takes a third of the time to build.
 COMPILED := build/compiled.stamp
-COMPILED_PYTHON := PYTHONPATH="$(CURDIR)/$(COMPILED_TREE)" $(VENV)/bin/python
-# The same translation to C, which the C compiler did not optimise: for tests, a third of the wait.
-TESTED_TREE := build/tested
 TESTED := build/tested.stamp
-TESTED_PYTHON := PYTHONPATH="$(CURDIR)/$(TESTED_TREE)" $(VENV)/bin/python
-PYTEST := -m pytest -q -n $(JOBS) --dist worksteal --durations=10 --durations-min=5
+ON_COMPILED := PYTHONPATH="$(CURDIR)/build/compiled" $(RUN)
+ON_TESTED := PYTHONPATH="$(CURDIR)/build/tested" $(RUN)
+PYTEST := -m pytest -q -n $(JOBS) --dist worksteal --durations=10 --durations-min=5 --ignore=tests/test_tidy.py
 CHECKED := setup.py $(wildcard src tests bench examples)
-CHECKED_BEFORE := --ignore=tests/test_tidy.py
-# The tests of what `setup.py` compiles (messaging without I/O, the audit's kernel, protocols, simulator and checker
-# of the laboratory), and of what drives it. They run on both builds. Everything else runs once, on the compiled one
-# (mutants of protocols are not compiled anyway). `test-full` runs all twice.
-SPARK_TESTS := $(addprefix tests/,antecede_audit/measure antecede_audit/spans antecede_audit/spark \
-    antecede_lab/evaluate antecede_lab/grow antecede_lab/sweep)
-NO_SPARK := $(addprefix --ignore=,$(SPARK_TESTS))
-BOTH_BUILDS := $(addprefix tests/,fuzz papers properties test_build_mode.py \
+# The tests of what `setup.py` compiles, and of what drives it: they run on the sources too.
+TESTS_OF_COMPILED := $(addprefix tests/,fuzz papers properties test_build_mode.py \
     antecede/core antecede/endpoint antecede/eventlog/test_log.py antecede/network_model \
     antecede/runtime/test_node.py antecede/runtime/test_receiving.py antecede/runtime/test_rehearsal.py \
     antecede/transport antecede/wire antecede_audit/judging/test_kernel.py antecede_lab/checker \
@@ -48,94 +35,66 @@ BOTH_BUILDS := $(addprefix tests/,fuzz papers properties test_build_mode.py \
     broken/test_facts_mutants.py broken/test_link_mutants.py broken/test_member_mutants.py)
 
 .DELETE_ON_ERROR:
-.PHONY: help test checked-then-compiled checked-then-beside test-interpreted test-compiled test-beside test-full test-stability coverage mutants check \
-    compile compile-tests wheels proofs demo docs bench reproduce format pin clean
+.PHONY: help test test-full coverage mutants check compile wheels proofs demo docs bench reproduce format pin clean FORCE
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-18s %s\n", $$1, $$2}'
 
-test: $(INSTALLED) ## Everything that must pass: checks, then the suite; in minutes
-	$(MAKE) --no-print-directory --output-sync=target -j2 checked-then-compiled checked-then-beside
+test: check $(TESTED) ## Everything that must pass: checks, the suite on the compiled build, its layers' tests on the sources
+	ANTECEDE_EXPECT=compiled $(ON_TESTED) $(PYTEST) tests
+	ANTECEDE_EXPECT=interpreted ANTECEDE_SEEDS=few $(RUN) $(PYTEST) $(TESTS_OF_COMPILED)
 
-# Nothing is tested that the checks complain about. The interpreted half need not wait for the compiler.
-checked-then-compiled: check compile-tests
-	$(MAKE) --no-print-directory --output-sync=none test-compiled SHARE=$(SEEDS)
-
-checked-then-beside: check
-	$(MAKE) --no-print-directory --output-sync=none test-beside
-
-test-compiled: compile-tests ## Every test, on a compiled build
-	ANTECEDE_SHARE=$(SHARE) ANTECEDE_EXPECT=compiled ANTECEDE_BUDGET=compiled $(TESTED_PYTHON) $(PYTEST) $(CHECKED_BEFORE) tests
-
-test-interpreted: $(INSTALLED) ## The tests of what is compiled, on the sources as they stand
-	ANTECEDE_SHARE=$(SHARE) ANTECEDE_EXPECT=interpreted ANTECEDE_BUDGET=interpreted $(VENV)/bin/python $(PYTEST) $(BOTH_BUILDS)
-
-# One more process than cores: live nodes and Spark wait now and then. The compiled build tries more
-# seeds, this one every fifth. Nobody hands out its tests (JOBS=0), which would cost two milliseconds
-# each. It says nothing until it is done.
-test-beside: $(INSTALLED)
-	@mkdir -p build
-	@$(MAKE) --no-print-directory test-interpreted JOBS=0 SHARE=fifth > build/interpreted.log 2>&1; \
-	    status=$$?; tail -n $$((status ? 200 : 3)) build/interpreted.log; exit $$status
-
-test-full: test compile ## And all of it on both builds, optimised; long campaigns; properties with more examples
-	ANTECEDE_EXPECT=interpreted $(VENV)/bin/python $(PYTEST) $(CHECKED_BEFORE) $(NO_SPARK) tests
-	ANTECEDE_EXPECT=compiled $(COMPILED_PYTHON) $(PYTEST) $(CHECKED_BEFORE) $(NO_SPARK) tests
-	ANTECEDE_EXPECT=compiled $(COMPILED_PYTHON) $(PYTEST) -m long tests
-	ANTECEDE_CAMPAIGN=long ANTECEDE_EXPECT=compiled $(COMPILED_PYTHON) $(PYTEST) tests/properties tests/antecede/wire tests/antecede_lab/wire
-
-test-stability: compile-tests ## The suite TIMES times, BUSY of them beside four busy loops: 10 and 3
-	$(VENV)/bin/python -m tests.stability --times $(TIMES) --busy $(BUSY) -- \
-	    env ANTECEDE_EXPECT=compiled $(TESTED_PYTHON) $(PYTEST) $(CHECKED_BEFORE) tests
+test-full: test compile ## And the suite on both builds, optimised, with all seeds; long campaigns; more examples of properties
+	ANTECEDE_EXPECT=interpreted $(RUN) $(PYTEST) tests
+	ANTECEDE_EXPECT=compiled $(ON_COMPILED) $(PYTEST) -m "long or not long" tests
+	ANTECEDE_EXPECT=compiled ANTECEDE_CAMPAIGN=long $(ON_COMPILED) $(PYTEST) tests/properties tests/antecede/wire tests/antecede_lab/wire
 
 coverage: $(INSTALLED) ## Which lines the tests reach (interpreted, without Spark); build/coverage has pages
 	rm -f build/coverage.data*
-	$(VENV)/bin/python -m coverage run -m pytest -q -n $(JOBS) --dist worksteal $(CHECKED_BEFORE) \
-	    $(NO_SPARK) --ignore=tests/test_packaging.py --ignore=tests/antecede_audit/report tests
-	$(VENV)/bin/python -m coverage combine --quiet
-	$(VENV)/bin/python -m coverage html --quiet
-	$(VENV)/bin/python -m coverage report
+	$(RUN) -m coverage run $(PYTEST) --ignore=tests/test_packaging.py $(addprefix --ignore=tests/antecede_audit/,measure report spans spark) \
+	    $(addprefix --ignore=tests/antecede_lab/,evaluate grow sweep) tests
+	$(RUN) -m coverage combine --quiet
+	$(RUN) -m coverage html --quiet
+	$(RUN) -m coverage report
 
 mutants: $(INSTALLED) ## Change the sources a little, and see whether the tests notice: MUTANTS="path --number 20"
-	$(VENV)/bin/python -m tests.mutation $(MUTANTS)
+	$(RUN) -m tests.mutation $(MUTANTS)
 
 check: $(INSTALLED) ## Lint, format, types, import contracts, tidiness
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy $(CHECKED)
 	$(VENV)/bin/lint-imports --no-cache
-	$(VENV)/bin/python -m pytest -q tests/test_tidy.py
-
-compile-tests: $(TESTED)
+	$(RUN) -m pytest -q tests/test_tidy.py
 
 compile: $(COMPILED) ## Build the compiled package into build/compiled, if anything has changed
 
 wheels: $(INSTALLED) ## Build the archives of a release into dist, and try each in a clean environment
 	$(PIP) -c constraints.txt --group wheels
-	$(VENV)/bin/python .ci/wheels.py --optimize $(OPTIMIZE)
+	$(RUN) .ci/wheels.py --optimize $(OPTIMIZE)
 
 proofs: $(INSTALLED) ## Check the proofs of the guarantee; needs coqc and spin
-	ANTECEDE_MUST_RUN=Coq,Spin $(VENV)/bin/python $(PYTEST) tests/proofs
+	ANTECEDE_MUST_RUN=Coq,Spin $(RUN) $(PYTEST) tests/proofs
 
 demo: compile ## Real processes on a bad network, audited on Spark: see it, in runs/demo/report.html
-	$(COMPILED_PYTHON) -m antecede demo --out runs/demo $(DEMO)
+	$(ON_COMPILED) -m antecede demo --out runs/demo $(DEMO)
 
 docs: $(INSTALLED) ## Build the documents as a site, into build/site
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet
 	@echo "The site is in build/site/index.html"
 
 bench: compile ## Measure speed; bench/README.md explains the figures
-	$(COMPILED_PYTHON) -m bench
+	$(ON_COMPILED) -m bench
 
 reproduce: compile ## Make the figures of the documents again, and say what drifted: REPRODUCE="--minutes 5"
-	PYTHONPATH="$(CURDIR)/$(COMPILED_TREE):$(CURDIR)" $(VENV)/bin/python -m bench.reproduce $(REPRODUCE)
+	PYTHONPATH="$(CURDIR)/build/compiled:$(CURDIR)" $(RUN) -m bench.reproduce $(REPRODUCE)
 
 format: $(INSTALLED) ## Let ruff mend what it can
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 
 pin: $(INSTALLED) ## Renew constraints.txt
-	$(VENV)/bin/python .ci/pin.py
+	$(RUN) .ci/pin.py
 
 clean: ## Remove everything that make has made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

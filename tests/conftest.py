@@ -5,17 +5,13 @@ once if another one is, or if the compiled one was made from other sources than 
 here. `ANTECEDE_CAMPAIGN=long` makes every property search longer, with fresh seeds; a failure
 prints what repeats it. `ANTECEDE_MUST_RUN` lists words, separated by commas: a test that skips for
 a reason with one of them in it fails, so that a machine with everything cannot miss anything.
-`ANTECEDE_BUDGET` names a table of `tests/budget.toml`: the run ends with a warning for each folder
-that took far more of the suite's time than it says there. `ANTECEDE_SHARE=half` is for somebody in
-a hurry: half of the seeds, and of the examples of every property; `ANTECEDE_SHARE=fifth` is for the
-second of two builds: every fifth seed, and a quarter of the examples.
+`ANTECEDE_SEEDS=few` tries every fifth seed, and a quarter of the examples of every property.
 """
 
 import gc
 import os
 import signal
 import threading
-from collections import defaultdict
 from collections.abc import Generator
 from pathlib import Path
 
@@ -24,13 +20,8 @@ from hypothesis import HealthCheck, settings
 
 import antecede
 from tests.expected_build import stale_build, wrong_build
-from tests.running_order import in_running_order
-from tests.share import IS_SHARED, SHARE, left_out
+from tests.seeds import FEW, beyond_a_few
 from tests.spark_session import spark as spark
-from tests.time_budget import folder_of, overruns, read_budget, table
-
-SECONDS: defaultdict[str, float] = defaultdict(float)
-"""What the tests of each folder have taken so far."""
 
 SOURCE = Path(__file__).parent.parent / "src"
 PACKAGES = ("antecede", "antecede_audit", "antecede_cli", "antecede_lab")
@@ -50,10 +41,9 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("half", settings.get_profile("short"), max_examples=20)
-settings.register_profile("fifth", settings.get_profile("short"), max_examples=10)
+settings.register_profile("few", settings.get_profile("short"), max_examples=10)
 IS_LONG = os.environ.get("ANTECEDE_CAMPAIGN") == "long"
-settings.load_profile("long" if IS_LONG else SHARE if IS_SHARED else "short")
+settings.load_profile("long" if IS_LONG else "few" if FEW else "short")
 
 
 def pytest_report_header() -> str:
@@ -96,13 +86,14 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What takes long comes first, of what runs at all; every worker has the same list."""
-    if IS_SHARED:
-        left = left_out(items, SHARE)
-        config.hook.pytest_deselected(items=left)
-        gone = set(left)
-        items[:] = [item for item in items if item not in gone]
-    items[:] = in_running_order(items, read_budget("compiled"))
+    """Leave out seeds if few are asked for, and run the files that use Spark first: these take
+    longest, and one worker runs them all on one Java while others take its short tests."""
+    if FEW:
+        left_out = set(beyond_a_few(items))
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
+    on_spark = {item.path for item in items if "spark" in getattr(item, "fixturenames", ())}
+    items.sort(key=lambda item: item.path not in on_spark)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -116,18 +107,3 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
             report.outcome = "failed"
             report.longrepr = f"{reason}: but ANTECEDE_MUST_RUN says that it is here"
     return report
-
-
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Count what every folder takes; the process that hands out tests sees all of them."""
-    SECONDS[folder_of(report.nodeid)] += report.duration
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Show where the time went."""
-    if name := os.environ.get("ANTECEDE_BUDGET"):
-        terminalreporter.section("seconds of tests, by folder")
-        for line in table(SECONDS, read_budget(name)):
-            terminalreporter.write_line(line)
-        for line in overruns(SECONDS, read_budget(name)):
-            terminalreporter.write_line(f"OVER BUDGET: {line}", yellow=True)

@@ -20,7 +20,7 @@ from antecede.core import (
     SelfExpelled,
     Transmit,
 )
-from antecede.core.fence import EXPELLED_LIMIT
+from antecede.core.expulsion import EXPELLED_LIMIT
 from antecede.core.hybrid.rule import HybridProcess
 from antecede.core.packets import (
     Ack,
@@ -35,7 +35,7 @@ from antecede_lab.protocols.facts.process import FactsProcess
 from tests.antecede.core.expulsion_mutants import MUTANTS, mutant
 from tests.antecede.core.expulsion_world import judge
 from tests.broken.mutants import info_like
-from tests.share import seeds
+from tests.seeds import seeds
 
 ALICE, BOB, CAROL, DAVE = range(4)
 EVERYONE = [ALICE, BOB, CAROL, DAVE]

@@ -6,11 +6,10 @@ import pytest
 
 from antecede.core.effects import Transmit
 from antecede.core.hybrid.rule import HybridProcess
-from antecede.core.packets import Ack, Ask, DataPacket, Permit
+from antecede.core.packets import Ack, Ask, DataPacket, Message, Permit
 from antecede.core.process import NodeProcess
-from antecede.core.values import Message
 from antecede_lab.catalogue import PROTOCOLS
-from tests.share import seeds
+from tests.seeds import seeds
 
 ME, ANN, BOB, CAT = 0, 1, 2, 3
 MANY = 8_192

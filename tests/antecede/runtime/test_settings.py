@@ -286,9 +286,8 @@ def test_a_variable_that_looks_like_a_setting_is_a_typing_error() -> None:
         "ANTECEDE_COMPILE",
         "ANTECEDE_OPTIMIZE",
         "ANTECEDE_EXPECT",
-        "ANTECEDE_BUDGET",
         "ANTECEDE_CAMPAIGN",
-        "ANTECEDE_SHARE",
+        "ANTECEDE_SEEDS",
         "ANTECEDE_DATA",
     ],
 )

@@ -34,7 +34,7 @@ from tests.antecede.transport.test_frames import (
     reading,
     written,
 )
-from tests.share import seeds
+from tests.seeds import seeds
 
 LARGE = bytes(range(256)) * 40
 """Nine parts in datagrams of 1,400 bytes."""

@@ -24,7 +24,7 @@ from tests.antecede_audit.spark.test_slices import (
     long_flights_of,
     violations,
 )
-from tests.share import seeds
+from tests.seeds import seeds
 
 ENDS = pa.schema(
     [

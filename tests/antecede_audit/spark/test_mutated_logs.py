@@ -26,7 +26,7 @@ from antecede_audit.spark.audit_job import audit
 from antecede_audit.spark.pieces import completed
 from tests.antecede_audit.judging.random_traffic import hectic, in_traces
 from tests.antecede_audit.spark.logs_on_disk import Rows, by_run, rows_of, verdicts_of
-from tests.share import seeds
+from tests.seeds import seeds
 
 Row = dict[str, Any]
 Mutation = Callable[[list[Row], Random], None]

@@ -33,7 +33,7 @@ from tests.antecede_audit.judging.random_logs import chaos, traced
 from tests.antecede_audit.judging.random_traffic import hectic, in_traces, planted, skewed
 from tests.antecede_audit.judging.stories import ALICE, BOB, CAROL, Story
 from tests.antecede_audit.spark.rows_of_events import joined, rows_of
-from tests.share import seeds
+from tests.seeds import seeds
 
 Row = dict[str, int]
 Found = tuple[int, ...]

@@ -8,7 +8,7 @@ from antecede.core import Packet, RemoteError
 from antecede_lab.wire import decode, encode
 from antecede_lab.wire.codec import PACKET_KINDS
 from tests.antecede_lab.wire.packet_strategies import SOURCE, sample_packets
-from tests.share import seeds
+from tests.seeds import seeds
 
 ROUNDS = 400_000
 NORMAL_ROUNDS = 20_000

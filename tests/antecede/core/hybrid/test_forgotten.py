@@ -15,7 +15,7 @@ from antecede.core.packets import Ack, DataPacket, Permit
 from antecede_lab.catalogue import PROTOCOLS
 from antecede_lab.comparison.space import integers_in
 from tests.antecede.core.hybrid.optimality_oracle import Definition, Plan, WatchedRun, random_run
-from tests.share import seeds
+from tests.seeds import seeds
 
 ALICE, BOB, CAROL, SILENT = range(4)
 EVERYONE = [ALICE, BOB, CAROL, SILENT]

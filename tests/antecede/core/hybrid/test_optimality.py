@@ -22,7 +22,7 @@ from tests.antecede.core.hybrid.optimality_oracle import (
     random_run,
 )
 from tests.antecede.core.patched import patched
-from tests.share import seeds
+from tests.seeds import seeds
 
 DEFINITIONS = {
     "hybrid": Definition(sps=True, ordered=True),

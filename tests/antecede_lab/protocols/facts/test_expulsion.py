@@ -10,7 +10,7 @@ from antecede.core.packets import ExpulsionNotice
 from antecede_lab.protocols.facts.packets import Fact, FactsAck, FactsMessage, FactsPermit, Mark
 from antecede_lab.protocols.facts.process import FactsProcess
 from tests.antecede.core.expulsion_world import judge
-from tests.share import seeds
+from tests.seeds import seeds
 
 ANN, KIM, XEN, EVE = range(4)
 EVERYONE = [ANN, KIM, XEN, EVE]
