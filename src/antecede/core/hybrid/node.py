@@ -1,6 +1,6 @@
 """What a hybrid process is besides its rule: its state and faces, who is there, what is kept.
 
-`hybrid.py` has the rule. Here are, from top to bottom: the list-returning face, queries, the peers
+`rule.py` has the rule. Here are, from top to bottom: the list-returning face, queries, the peers
 and their timers, what is forgotten, expulsion, and the state that survives a crash.
 """
 
