@@ -149,8 +149,8 @@ def open_node(
 
     All other settings are the fields of `Settings`, as keywords or in the mapping `settings`.
     Settings that are not given come from the environment (`ANTECEDE_HEARTBEAT=2s`), from the TOML
-    file `config`, or have their defaults. `BadConfiguration` says what is wrong. Use the result with
-    `async with`, or `await` it and close the node yourself.
+    file `config`, or have their defaults. `BadConfiguration` says what is wrong. Use the result
+    with `async with`, or `await` it and close the node yourself.
     """
     keywords = given_settings(name, bind, peers, trace, {**(settings or {}), **options})
     return NodeOpening(gather_settings(keywords, config=config), on_event)
