@@ -252,7 +252,7 @@ class Endpoint:
         self.reports.clear()
 
     def has_slept(self, slept_ns: i64, now_ns: i64) -> None:
-        """This node did nothing for so long: that is nobody's silence."""
+        """This node did nothing for `slept_ns`: that is nobody's silence."""
         for session in self.sessions():
             session.standing.has_slept(slept_ns, now_ns)
         self.detector.begin_again(now_ns)

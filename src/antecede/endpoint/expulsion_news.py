@@ -51,7 +51,7 @@ class ExpulsionNews:
         elif self._says_that_we_are_expelled(session, data):
             self._note_split(session)
             if not session.told_of_expulsion:
-                # Once: or the two would tell each other for ever.
+                # Once: or the two would tell each other again and again.
                 self.tell(session, address, len(data), now_ns)
         elif not self._has_room(session, len(data)):
             directory.answer_unknown(address, token, len(data), now_ns)

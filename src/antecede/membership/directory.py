@@ -46,21 +46,21 @@ from antecede.wire.handshake import (
 from antecede.wire.varint import WireReader
 
 SEEK_NS: Final = 100_000_000
-"""A peer that was expelled will hardly be back sooner."""
+"""A peer that was expelled will hardly be back within 100 ms."""
 
 PEERS_LIMIT: Final = 1 << 14
-"""Peers of one node; strangers that were let in and have left make room."""
+"""At most 16,384 peers of one node; strangers that were let in and have left make room."""
 
 CANDIDATES_MAX: Final = 4
-"""Incarnations of a peer that may have to show that they are there; the oldest gives way."""
+"""At most 4 incarnations of a peer have to show that they are there; the oldest gives way."""
 
 STRANGERS_MAX: Final = 64
-"""Strangers that were let in and have still to show that they are there."""
+"""At most 64 strangers were let in and have still to show that they are there."""
 
 UNKNOWN_INTERVAL_NS: Final = 10_000_000
-"""Datagrams with tokens that mean nothing are answered at most this often."""
+"""Datagrams with tokens that mean nothing are answered at most once per 10 ms."""
 FOREIGN_INTERVAL_NS: Final = 1_000_000
-"""Whether a greeting that makes no sense is a peer's is looked into at most this often."""
+"""Whether a greeting that makes no sense is a peer's is looked into at most once per ms."""
 
 
 @final

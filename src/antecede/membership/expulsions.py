@@ -34,10 +34,10 @@ REMOVED: Final = "removed"
 """Why a peer is expelled that may not be one any more."""
 
 LEFT_OWING: Final = "it has left, and owes permits"
-"""Why one that has stopped is expelled: others would wait for it for ever."""
+"""Why one that has stopped is expelled: others would wait for it indefinitely."""
 
 HEARSAY_MAX: Final = 1 << 14
-"""Incarnations that were never heard of, and that one peer may say are expelled: each is kept. As
+"""One peer may say of 16,384 incarnations that nobody here has heard of that they are expelled. As
 many as the peers of a node, so that who has lost them all can tell whoever comes after them."""
 
 
@@ -212,7 +212,7 @@ class Expulsions:
 
 
 GHOSTS_MAX: Final = 1024
-"""Expelled incarnations that are told so if they speak; the oldest gives way."""
+"""1,024 expelled incarnations are told so if they speak; the oldest gives way."""
 
 
 @final

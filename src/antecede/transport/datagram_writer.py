@@ -58,15 +58,16 @@ PADDING_SHIFT: Final = 4
 """At most a sixteenth of a datagram is padding."""
 
 SEALED_PING: Final = 96
-"""Bytes behind the header of a sealed datagram with a ping or a bye, at least: as large may be the
-answer that its sender is expelled, and no answer is larger than what it answers. Without keys the
-sender would say hello, and be told then; a node whose key was withdrawn is not heard any more."""
+"""At least 96 bytes behind the header of a sealed datagram with a ping or a bye: as large may be
+the answer that its sender is expelled, and no answer is larger than what it answers. Without keys
+the sender would say hello, and be told then; a node whose key was withdrawn is not heard any
+more."""
 
 PIECE_HEADER_MAX: Final = 40
-"""Bytes around a piece, at most."""
+"""At most 40 bytes around a piece."""
 
 LEAVING_COPIES: Final = 3
-"""How often a node that leaves sends each of its probes, and its last word."""
+"""A node that leaves sends each of its probes, and its last word, 3 times."""
 
 
 @final

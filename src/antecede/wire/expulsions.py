@@ -15,10 +15,10 @@ from antecede.wire.handshake import NAME_LIMIT, cut_text, escape_controls, read_
 from antecede.wire.varint import WireReader, varint_size, write_varint
 
 FENCE_REASON_LIMIT: Final = 200
-"""Bytes of the reason of an expulsion."""
+"""At most 200 bytes of the reason of an expulsion."""
 
 STONES_MAX: Final = 256
-"""Incarnations in one frame."""
+"""At most 256 incarnations in one frame."""
 
 
 @final
