@@ -222,7 +222,7 @@ class DatagramWriter:
             sent.controls |= NOTICES_SENT
 
     def write_expulsion(
-        self, session: Session, stone: ExpulsionRecord, address: object, size: i64, now_ns: i64
+        self, session: Session, record: ExpulsionRecord, address: object, size: i64, now_ns: i64
     ) -> None:
         """Tell a peer, in at most `size` bytes, that it is expelled itself.
 
@@ -230,7 +230,7 @@ class DatagramWriter:
         """
         sent = SentDatagram(session.path.next_number(), now_ns)
         self._begin(session, sent, now_ns)
-        said = shortened(stone, room_for_news(session, size))
+        said = shortened(record, room_for_news(session, size))
         write_expulsion_records(self._writer, EXPULSIONS, [said], True)
         self._out.append(Datagram(address, self._finished(session, sent)))
         session.on_sent(sent, now_ns)
