@@ -1,6 +1,7 @@
 """Whether the package that the tests import is the build that they are meant to test."""
 
 import filecmp
+from importlib.util import find_spec
 from pathlib import Path
 
 import antecede
@@ -11,9 +12,13 @@ def wrong_build(expected: str) -> str:
     if expected not in ("compiled", "interpreted"):
         return f"ANTECEDE_EXPECT is {expected!r}; it must be compiled or interpreted"
     actual = "compiled" if antecede.compiled() else "interpreted"
-    if actual == expected:
-        return ""
-    return f"expected the {expected} build, but {antecede.__file__} is the {actual} one"
+    if actual != expected:
+        return f"expected the {expected} build, but {antecede.__file__} is the {actual} one"
+    laboratory = find_spec("antecede_lab.catalogue")
+    assert laboratory is not None
+    if str(laboratory.origin).endswith(".py") == (expected == "compiled"):
+        return f"expected the {expected} build, but {laboratory.origin} is not of that one"
+    return ""
 
 
 def stale_build(source: Path, built: Path) -> str:

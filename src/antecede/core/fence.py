@@ -7,7 +7,7 @@ listening to it first, which is what notices are for: a peer is told until it ha
 
 from typing import ClassVar, Final, final
 
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.checks import check_ids
 from antecede.core.errors import Fenced, LocalError, RemoteError
@@ -21,6 +21,7 @@ EXPELLED_LIMIT: Final = 1 << 16
 """Processes that others may have us expel: news of more is refused. Our own decisions are not."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class NoticedPeer(RetransmissionTimer):
     """Another process, with an alarm, that must be told who is expelled."""
 
