@@ -98,7 +98,7 @@ def read_claim(name: str, fields: dict[str, Any]) -> Claim:
 def missing(claim: Claim) -> str:
     """Why this claim cannot be checked here; empty if it can."""
     if "data" in claim.needs and not os.environ.get("ANTECEDE_DATA"):
-        return "the traces are not here: antecede data fetch, then set ANTECEDE_DATA"
+        return "the traces are not here: antecede lab data fetch, then set ANTECEDE_DATA"
     if "root" in claim.needs and os.geteuid() != 0:
         return "only root can make the networks that it needs"
     if "compiled" in claim.needs:

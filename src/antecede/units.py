@@ -130,3 +130,9 @@ def three_digits(number: float) -> str:
 def counted(count: int, one: str, many: str = "") -> str:
     """`1 message`, `2,000 messages`; a plural that does not end in s is given."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def listing(names: list[str], shown: int = 5) -> str:
+    """The first few names, and how many more there are."""
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return ", ".join(repr(name) for name in names[:shown]) + more

@@ -11,75 +11,77 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from importlib import import_module
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import click
-from click.shell_completion import CompletionItem
 
 from antecede import __version__, compiled
 from antecede.build_mode import why_interpreted
-from antecede.core.errors import LocalError, near_miss
+from antecede.core.errors import LocalError
 from antecede.installing import missing_sentence
+from antecede_cli.lazy_group import LazyGroup, Subcommand
 from antecede_cli.output import INTERRUPTED, READER_GONE, finish_output, status_of
 
-
-@dataclass(frozen=True, slots=True)
-class Subcommand:
-    """Where a subcommand lives, and the line that `antecede --help` shows for it."""
-
-    module: str
-    purpose: str
-
+MESSAGING: Final = "Messaging"
+AUDIT: Final = "Audit of recorded systems"
+LAB: Final = "Laboratory"
 
 SUBCOMMANDS: Final = {
-    "demo": Subcommand("antecede_cli.lab.demo", "See it all at work, on a bad network."),
     "node": Subcommand(
-        "antecede_cli.messaging.node", "Run one node: JSON lines in, JSON lines out."
+        "antecede_cli.messaging.node", "Run one node: JSON lines in, JSON lines out.", MESSAGING
     ),
-    "key": Subcommand("antecede_cli.messaging.key", "Make the keys of nodes."),
-    "journal": Subcommand("antecede_cli.messaging.journal", "Look into the journal of a node."),
+    "key": Subcommand("antecede_cli.messaging.key", "Make the keys of nodes.", MESSAGING),
+    "journal": Subcommand(
+        "antecede_cli.messaging.journal", "Look into the journal of a node.", MESSAGING
+    ),
     "chat": Subcommand(
-        "antecede_cli.messaging.chat", "Chat in a group, and see what causal order is."
+        "antecede_cli.messaging.chat", "Chat in a group, and see what causal order is.", MESSAGING
     ),
-    "simulate": Subcommand(
-        "antecede_cli.lab.simulate", "Run one simulation and say where the time went."
-    ),
-    "check": Subcommand("antecede_cli.lab.check", "Explore every interleaving of a small program."),
-    "chaos": Subcommand(
-        "antecede_cli.lab.chaos", "Kill nodes, cut them off, and judge what is left."
-    ),
-    "compare": Subcommand("antecede_cli.lab.compare", "Measure the protocols side by side."),
-    "scenario": Subcommand("antecede_cli.lab.scenario", "Tell one instructive run as a story."),
-    "ingest": Subcommand("antecede_cli.audit.ingest", "Read the traces of other systems."),
+    "ingest": Subcommand("antecede_cli.audit.ingest", "Read the traces of other systems.", AUDIT),
     "quality": Subcommand(
-        "antecede_cli.audit.quality", "Say what traces are like, before any verdict."
+        "antecede_cli.audit.quality", "Say what traces are like, before any verdict.", AUDIT
     ),
-    "rejects": Subcommand("antecede_cli.audit.rejects", "Show what an ingest could not read."),
+    "rejects": Subcommand(
+        "antecede_cli.audit.rejects", "Show what an ingest could not read.", AUDIT
+    ),
     "audit": Subcommand(
-        "antecede_cli.audit.audit", "Judge causal order in event logs of any size."
+        "antecede_cli.audit.audit", "Judge causal order in event logs of any size.", AUDIT
     ),
-    "watch": Subcommand("antecede_cli.audit.watch", "Judge event logs while they grow."),
-    "sweep": Subcommand("antecede_cli.lab.sweep", "Run many simulations on Spark."),
-    "metrics": Subcommand("antecede_cli.audit.metrics", "Say what recorded runs cost."),
-    "evaluate": Subcommand("antecede_cli.lab.evaluate", "From traces to the answer."),
-    "data": Subcommand("antecede_cli.lab.data", "Get the public traces that results rest on."),
-    "profile": Subcommand("antecede_cli.audit.profile", "Say what a workload is like."),
-    "grow": Subcommand("antecede_cli.lab.grow", "Make a recorded workload larger."),
-    "report": Subcommand("antecede_cli.audit.report", "Make one HTML file of results."),
+    "watch": Subcommand("antecede_cli.audit.watch", "Judge event logs while they grow.", AUDIT),
+    "metrics": Subcommand("antecede_cli.audit.metrics", "Say what recorded runs cost.", AUDIT),
+    "profile": Subcommand("antecede_cli.audit.profile", "Say what a workload is like.", AUDIT),
+    "report": Subcommand("antecede_cli.audit.report", "Make one HTML file of results.", AUDIT),
+    "demo": Subcommand("antecede_cli.lab.demo", "See it all at work, on a bad network.", LAB),
+    "simulate": Subcommand(
+        "antecede_cli.lab.simulate", "Run one simulation and say where the time went.", LAB
+    ),
+    "check": Subcommand(
+        "antecede_cli.lab.check", "Explore every interleaving of a small program.", LAB
+    ),
+    "lab": Subcommand(
+        "antecede_cli.lab.group", "Compare, evaluate, grow, sweep, chaos, scenario, data.", LAB
+    ),
     "bench": Subcommand(
-        "antecede_cli.lab.bench", "Measure the live runtime against other libraries."
+        "antecede_cli.lab.bench", "Measure the live runtime against other libraries.", LAB
     ),
-    "completion": Subcommand("antecede_cli.completion", "Print the completion script of a shell."),
+    "completion": Subcommand(
+        "antecede_cli.completion", "Print the completion script of a shell.", LAB
+    ),
 }
+"""Every command, in the order of `antecede --help`."""
+
+RENAMED: Final = {
+    name: ("lab", name)
+    for name in ("compare", "evaluate", "grow", "sweep", "chaos", "scenario", "data")
+}
+"""Former names, which work for one release, and what they stand for."""
 
 EPILOG: Final = """
 \b
 Examples:
   antecede demo --quick                        see it all at work, in less than a minute
   antecede simulate -p hybrid --loss 20%       one simulated run
-  antecede scenario triangle                   a story, step by step
+  antecede lab scenario triangle               a story, step by step
   antecede chat --demo --order none            what happens without causal order
   antecede audit events --out found            did effects overtake causes?
   eval "$(antecede completion bash)"           complete with the tabulator key
@@ -94,26 +96,8 @@ class UserError(click.ClickException):
     exit_code = 2
 
 
-class SubcommandGroup(click.Group):
-    """Knows the table of subcommands by heart, and each subcommand only when it is used."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 click passes it
-        return list(SUBCOMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 click passes it
-        if cmd_name not in SUBCOMMANDS:
-            return None
-        return cast(click.Command, import_module(SUBCOMMANDS[cmd_name].module).command)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 click passes it
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.purpose) for name, entry in SUBCOMMANDS.items()])
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Names and purposes from the table, so that no subcommand has to be imported."""
-        names = [name for name in SUBCOMMANDS if name.startswith(incomplete)]
-        items = [CompletionItem(name, help=SUBCOMMANDS[name].purpose) for name in names]
-        return items + click.Command.shell_complete(self, ctx, incomplete)
+class AntecedeCommand(LazyGroup):
+    """The command `antecede` itself: what goes wrong in a subcommand ends here."""
 
     def main(self, *args: Any, **extra: Any) -> Any:  # noqa: ANN401 - as click has it
         """Click's; before the process ends, what it prints is written, or given up."""
@@ -127,15 +111,6 @@ class SubcommandGroup(click.Group):
     def make_context(self, *args: Any, **extra: Any) -> click.Context:  # noqa: ANN401 - as click has it
         with errors_in_one_sentence():
             return super().make_context(*args, **extra)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            meant = near_miss(args[0], list(SUBCOMMANDS))
-            raise click.UsageError(f"{error.message.rstrip('.')}{meant}.", ctx) from None
 
     def invoke(self, ctx: click.Context) -> object:
         with errors_in_one_sentence():
@@ -202,7 +177,9 @@ def find_modules_here() -> None:
 
 
 @click.group(
-    cls=SubcommandGroup,
+    cls=AntecedeCommand,
+    table=SUBCOMMANDS,
+    renamed=RENAMED,
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

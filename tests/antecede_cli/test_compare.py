@@ -1,4 +1,4 @@
-"""`antecede compare`: what it prints, what it writes, and what it says about mistakes."""
+"""`antecede lab compare`: what it prints, what it writes, and what it says about mistakes."""
 
 import csv
 import json
@@ -18,7 +18,7 @@ def wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def compare(*arguments: str) -> Result:
-    return CliRunner().invoke(main, ["compare", *arguments], prog_name="antecede")
+    return CliRunner().invoke(main, ["lab", "compare", *arguments], prog_name="antecede")
 
 
 def rows_of(result: Result) -> list[list[str]]:
@@ -44,9 +44,9 @@ def test_verdict_that_is_no_confirmation_is_explained_with_its_run() -> None:
     output = compare("--quick", "--protocols", "ks", "--only", "network", "--seed", "7").output
     assert "qualified ks, network: order: the paper says FIFO; no run without it" in output
     assert "3 of 3 runs with packets overtaking each other were clean" in output
-    command = "antecede compare --protocols ks --only network --quick --seed 7"
+    command = "antecede lab compare --protocols ks --only network --quick --seed 7"
     assert command in output
-    again = compare(*command.split()[2:])
+    again = compare(*command.split()[3:])
     assert again.output == output
 
 
@@ -79,7 +79,7 @@ def test_files_say_what_was_typed(tmp_path: Path) -> None:
     assert f"Written: {folder / 'readings.csv'}" in result.stderr
     written = json.loads((folder / "comparison.json").read_text(encoding="utf-8"))
     assert written["run"] == (
-        "antecede compare --protocols mf --only liveness --quick --seed 1 --seeds 2"
+        "antecede lab compare --protocols mf --only liveness --quick --seed 1 --seeds 2"
     )
     rows = list(csv.DictReader((folder / "verdicts.csv").read_text("utf-8").splitlines()))
     assert [(row["aspect"], row["verdict"]) for row in rows] == [("liveness", "confirmed")]
@@ -107,7 +107,7 @@ def test_ks_experiment_prints_shares_with_intervals(tmp_path: Path) -> None:
     assert [row[:2] for row in rows[1:]] == [["5", "1"], ["10", "1"]]
     assert all("±" in cell for row in rows[1:] for cell in row[2:])
     written = json.loads((tmp_path / "ks.json").read_text(encoding="utf-8"))
-    assert written["run"] == "antecede compare --ks --quick --seed 1 --seeds 2"
+    assert written["run"] == "antecede lab compare --ks --quick --seed 1 --seeds 2"
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_numbers_of_processes_can_be_chosen(tmp_path: Path) -> None:
 
 def test_help_teaches_by_examples() -> None:
     output = compare("--help").output
-    assert "antecede compare --protocols +my_module:INFO" in output
+    assert "antecede lab compare --protocols +my_module:INFO" in output
     assert "✓ is confirmed, ~ qualified, ✗ refuted" in output
 
 
@@ -163,7 +163,7 @@ def test_a_folder_that_cannot_be_made_is_noticed_before_anything_is_measured(
 
 
 def test_protocols_for_nodes_are_measured_alone_and_on_nodes() -> None:
-    arguments = ["compare", "--host", "node", "--quick", "--protocols", "rst,hybrid"]
+    arguments = ["lab", "compare", "--host", "node", "--quick", "--protocols", "rst,hybrid"]
     result = CliRunner().invoke(main, arguments, terminal_width=200)
     assert result.exit_code == 0, result.output
     assert "rst" not in result.output
@@ -172,6 +172,6 @@ def test_protocols_for_nodes_are_measured_alone_and_on_nodes() -> None:
 
 
 def test_what_is_not_for_nodes_is_refused_there() -> None:
-    result = CliRunner().invoke(main, ["compare", "--host", "node", "--protocols", "rst"])
+    result = CliRunner().invoke(main, ["lab", "compare", "--host", "node", "--protocols", "rst"])
     assert result.exit_code != 0
     assert "none of these can run on a node" in result.output + str(result.exception)

@@ -49,6 +49,6 @@ def test_a_run_of_one_message_is_told_so(tmp_path: Path) -> None:
 
 
 def test_chaos_with_one_cluster_says_so() -> None:
-    text = said_by("chaos", "--simulated", "1")
+    text = said_by("lab", "chaos", "--simulated", "1")
     assert "1 simulated cluster of " in text
     assert not WRONG.search(text)

@@ -12,7 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from antecede_cli.completion import SHELLS
-from antecede_cli.main import SUBCOMMANDS, main
+from antecede_cli.lab.group import EXPERIMENTS
+from antecede_cli.main import RENAMED, SUBCOMMANDS, main
 
 ROOT = Path(__file__).parents[2]
 
@@ -44,14 +45,22 @@ def command_at(path: tuple[str, ...]) -> click.Command:
 
 def test_all_commands_are_found() -> None:
     assert {path[0] for path in COMMANDS if path} == set(SUBCOMMANDS)
-    assert ("bench", "live") in COMMANDS
+    assert {("bench", "live"), ("lab", "data", "fetch")} <= set(COMMANDS)
 
 
 def test_the_page_of_the_command_line_names_every_command_once() -> None:
-    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
-    cells = [line.split("|")[2] for line in page.splitlines() if line.startswith("| ")]
-    named = [name for cell in cells[1:] for name in re.findall(r"`([a-z]+)`", cell)]
-    assert sorted(named) == sorted(SUBCOMMANDS)
+    page = (ROOT / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
+    table = page.partition("| group | commands |")[2].partition("\n\n")[0]
+    named = re.findall(r"`([a-z ]+)`", table)
+    assert sorted(named) == sorted([*SUBCOMMANDS, *(f"lab {name}" for name in EXPERIMENTS)])
+
+
+def test_the_page_of_the_command_line_names_every_former_name() -> None:
+    page = (ROOT / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
+    table = page.partition("| former | now |")[2].partition("\n\n")[0]
+    former = " ".join(line.split("|")[1] for line in table.splitlines()[2:])
+    named = re.findall(r"`([a-z]+)\b[^`]*`", former)
+    assert sorted(named) == sorted(RENAMED)
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
@@ -109,6 +118,8 @@ def test_completion_scripts_ask_this_program(shell: str) -> None:
     ("typed", "expected"),
     [
         ("antecede sim", ["simulate"]),
+        ("antecede lab sw", ["sweep"]),
+        ("antecede lab compare --q", ["--quick"]),
         ("antecede bench li", ["live"]),
         ("antecede demo --q", ["--quick"]),
         ("antecede chat --order hy", ["hybrid", "hybrid-sps", "hybrid-csps"]),

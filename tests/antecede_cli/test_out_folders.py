@@ -85,11 +85,11 @@ COMMANDS = {
     "audit": ["audit", "trace", "--out", "p"],
     "profile": ["profile", "trace", "--no-plots", "--out", "p"],
     "metrics": ["metrics", "trace", "--out", "p"],
-    "grow": ["grow", "trace", "-n", "5", "--out", "p"],
-    "sweep": ["sweep", "grid.toml", "--events", "--out", "p"],
-    "evaluate": ["evaluate", "evaluation.toml", "--data", ".", "--out", "p"],
+    "grow": ["lab", "grow", "trace", "-n", "5", "--out", "p"],
+    "sweep": ["lab", "sweep", "grid.toml", "--events", "--out", "p"],
+    "evaluate": ["lab", "evaluate", "evaluation.toml", "--data", ".", "--out", "p"],
     "watch": ["watch", "trace/events", "--once", "--out", "p"],
-    "compare": ["compare", "--quick", "--ks", "--out", "p"],
+    "compare": ["lab", "compare", "--quick", "--ks", "--out", "p"],
     "demo": ["demo", "--quick", "--out", "p"],
 }
 

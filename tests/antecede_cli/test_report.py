@@ -1,4 +1,4 @@
-"""`antecede report` and `antecede scenario --html`, as a user sees them."""
+"""`antecede report` and `antecede lab scenario --html`, as a user sees them."""
 
 from pathlib import Path
 
@@ -82,7 +82,7 @@ def test_a_part_of_a_run_is_shown_with_units_as_people_write_them(tmp_path: Path
 
 def test_a_story_is_written_into_a_file_that_has_a_name(tmp_path: Path, opened: list[str]) -> None:
     file = tmp_path / "figure.html"
-    result = antecede("scenario", "figure", f"--html={file}")
+    result = antecede("lab", "scenario", "figure", f"--html={file}")
 
     assert result.exit_code == 0
     assert f"The story is in {file}." in result.stderr
@@ -94,7 +94,7 @@ def test_a_story_without_a_file_is_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: list[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    result = antecede("scenario", "triangle", "--act", "hybrid", "--html")
+    result = antecede("lab", "scenario", "triangle", "--act", "hybrid", "--html")
 
     assert result.exit_code == 0
     assert opened == [(tmp_path / "triangle.html").as_uri()]

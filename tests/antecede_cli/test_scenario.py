@@ -1,4 +1,4 @@
-"""`antecede scenario`, as a user sees it."""
+"""`antecede lab scenario`, as a user sees it."""
 
 from click.testing import CliRunner, Result
 
@@ -7,7 +7,7 @@ from antecede_lab.scenarios.catalogue import SCENARIOS
 
 
 def antecede(*words: str) -> Result:
-    return CliRunner().invoke(main, ["scenario", *words])
+    return CliRunner().invoke(main, ["lab", "scenario", *words])
 
 
 def test_without_a_name_it_lists_the_stories() -> None:

@@ -78,10 +78,14 @@ def complaint_about_command(words: list[str]) -> str | None:
     if words[0] not in SUBCOMMANDS:
         return f"there is no command {words[0]}"
     context = click.Context(main)
-    command = main.get_command(context, words[0])
-    if isinstance(command, click.Group):
-        command = command.get_command(context, words[1]) if len(words) > 1 else None
-    if command is None:
+    command: click.Command | None = main
+    for word in words:
+        if not isinstance(command, click.Group):
+            break
+        command = command.get_command(context, word)
+        if command is None:
+            return f"there is no command {word}"
+    if isinstance(command, click.Group) or command is None:
         return None
     known = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
     for word in words[1:]:
@@ -102,6 +106,7 @@ def test_commands_that_a_page_shows_exist(
 
 def test_a_command_that_does_not_exist_is_noticed() -> None:
     assert complaint_about_command(["guess"]) == "there is no command guess"
+    assert complaint_about_command(["lab", "guess"]) == "there is no command guess"
     assert complaint_about_command(["demo", "--slow"]) == "antecede demo has no option --slow"
     assert complaint_about_command(["demo", "--quick", "--out", "x"]) is None
     assert complaint_about_command(["bench", "live", "--list"]) is None

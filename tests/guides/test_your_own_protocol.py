@@ -50,7 +50,12 @@ def antecede(*arguments: str) -> Result:
 
 def test_guide_shows_four_modules_and_four_commands() -> None:
     assert list(MODULES) == ["patient", "try_patient", "tell_patient", "stamped"]
-    assert [command[0] for command in COMMANDS] == ["check", "check", "simulate", "compare"]
+    assert [" ".join(command[:2]) for command in COMMANDS] == [
+        "check --protocol",
+        "check --protocol",
+        "simulate --protocol",
+        "lab compare",
+    ]
 
 
 def test_protocol_has_about_thirty_lines() -> None:

@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 
 from antecede.core.errors import LocalError
 from antecede.eventlog.atomic_files import os_errors_as_local
+from antecede.units import listing
 
 AnyPath: TypeAlias = str | os.PathLike[str]
 
@@ -142,12 +143,6 @@ def is_open_claim(file: Path) -> bool:
 def is_part(file: Path) -> bool:
     """Whether the name is that of a data file."""
     return file.name[0] not in "._" and bool(suffix_of(file))
-
-
-def listing(names: list[str], shown: int = 5) -> str:
-    """The first few names, and how many more there are."""
-    more = f" and {len(names) - shown} more" if len(names) > shown else ""
-    return ", ".join(repr(name) for name in names[:shown]) + more
 
 
 GENERATION_MARK: Final = "~"

@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from antecede.core.errors import AntecedeError, BufferFull, LocalError, RemoteError, near_miss
-from antecede.eventlog.layout import listing
 from antecede.events import NodeFenced
 from antecede.installing import EXTRAS, missing_sentence
-from antecede.units import duration_text, size_text
+from antecede.units import duration_text, listing, size_text
 
 __all__ = [
     "AntecedeError",

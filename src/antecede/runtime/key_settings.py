@@ -1,9 +1,10 @@
-"""Which keys a node uses, by its settings; and that it uses some beyond this machine."""
+"""Which keys a node uses, by its settings; and what a reload of peers and keys changes."""
 
 import logging
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from antecede.core.errors import LocalError
 from antecede.runtime.config.addresses import is_loopback
@@ -20,6 +21,9 @@ from antecede.runtime.security.keys import (
     readable_by_others,
 )
 from antecede.runtime.security.noise_handshake import NoiseCrypto
+
+if TYPE_CHECKING:
+    from antecede.runtime.node import Node
 
 log = logging.getLogger(__name__)
 
@@ -102,3 +106,25 @@ def warn_if_insecure(settings: Settings, host: str) -> None:
             settings.name,
             host,
         )
+
+
+def reload(node: "Node", settings: Settings) -> None:
+    """Take over the peers and the keys that these settings name; nothing changes if it raises."""
+    check_reload(node._configured, settings)
+    for name in settings.peers:
+        node._transport.resolve(settings.address_of(name))
+    if node._guard is not None:
+        ring = make_key_ring(settings)
+        assert ring is not None, "a node with keys is reloaded with keys"
+        ring.adopt(node._guard.ring, [p for p in node.peers if p not in node._configured.peers])
+        node._guard.use(ring)
+        node._endpoint.expel_revoked_keys(node._now())
+    before, node._configured = node._configured, settings
+    for name in before.peers:
+        if name not in settings.peers and name in node.peers:
+            node.remove_peer(name)
+    for name in settings.peers:
+        if name not in node.peers:
+            node._introductions.introduce(name, settings.address_of(name))
+    node._after_step()
+    node._plan_flush()

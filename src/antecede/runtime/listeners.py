@@ -1,22 +1,32 @@
-"""Who is told what happens to the peers of a node, and what had to be given up for them."""
+"""Who is told what happens to the peers of a node, and what had to be given up for them.
+
+The carrier is told as well: it looks up the address of a silent peer again until the peer answers.
+"""
 
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from antecede.events import (
     LEFT_OUT,
     NodeFenced,
     PathNarrow,
+    PeerBack,
     PeerExpelled,
-    Refused,
+    PeerLeft,
+    PeerMet,
+    PeerRefused,
+    PeerRestarted,
+    PeerSilent,
     Report,
     Split,
     Undeliverable,
 )
+from antecede.membership.directory import Directory
 from antecede.runtime.callbacks import EXITS, Callbacks
+from antecede.runtime.carriers.carrier import Carrier
 from antecede.runtime.errors import GONE, Undelivered, fenced_sentence
 from antecede.units import messages_text
 
@@ -63,7 +73,7 @@ class Listeners:
                 self._count_left_out(report.name, len(report.sequences))
             else:
                 self._count(report.name, len(report.sequences), report.reason)
-        elif isinstance(report, Refused):
+        elif isinstance(report, PeerRefused):
             # Somebody has to mend a configuration: it is told once, and nothing happens until then.
             log.warning("%s: no talk with %s: %s", self._name, report.name, report.reason)
         elif isinstance(report, Split):
@@ -106,3 +116,30 @@ class Listeners:
         self._reasons.setdefault(name, {})[GONE if reason is None else reason] = None
         for book in (self.undeliverable, self._untold):
             book[name] = book.get(name, 0) + count
+
+
+def relookup_when_silent(report: Report, directory: Directory, transport: Carrier) -> None:
+    """Let the transport look for a peer that is silent or away, until it is back."""
+    contact = directory.by_name.get(report.name)
+    if contact is None or contact.address is None:
+        return
+    if isinstance(report, PeerSilent | PeerLeft | PeerExpelled):
+        transport.relookup(contact.address)
+    elif isinstance(report, PeerMet | PeerBack | PeerRestarted):
+        transport.stop_lookup(contact.address)
+
+
+def forget(address: object, directory: Directory, transport: Carrier) -> None:
+    """Let the transport look for nobody at this address, unless another peer is there."""
+    if all(contact.address != address for contact in directory.by_name.values()):
+        transport.forget(address)
+
+
+def troubles(names: Sequence[str], directory: Directory, transport: Carrier) -> list[str]:
+    """Which of these peers have addresses that lead nowhere, and why."""
+    known = []
+    for name in names:
+        contact = directory.by_name.get(name)
+        if contact is not None and (trouble := transport.lookup_error(contact.address)):
+            known.append(f"{name}: {trouble}")
+    return known

@@ -17,8 +17,9 @@ from antecede.core.errors import Fenced, LocalError
 from antecede.core.process import NEVER_NS
 from antecede.durability.unconfirmed import InboundMessage
 from antecede.endpoint.endpoint import Endpoint
-from antecede.events import NodeFenced, Report, Stranger
+from antecede.events import NodeFenced, Report, StrangerSeen
 from antecede.membership.contact import STATES
+from antecede.runtime.app_journal import AppJournal
 from antecede.runtime.backpressure import Backpressure
 from antecede.runtime.belonging import Belonging
 from antecede.runtime.callbacks import Callbacks
@@ -32,10 +33,10 @@ from antecede.runtime.confirming import InHand
 from antecede.runtime.deliveries import Deliveries, Handler
 from antecede.runtime.errors import NodeClosed, Stranded, TimedOut, UnknownPeer, fenced_sentence
 from antecede.runtime.introducing import Introductions
-from antecede.runtime.journal_committer import AppJournal, CommitterHooks, JournalCommitter
-from antecede.runtime.key_settings import give_keys
+from antecede.runtime.journal_committer import CommitterHooks, JournalCommitter
+from antecede.runtime.key_settings import give_keys, reload
 from antecede.runtime.leaving import Leaving, Linger
-from antecede.runtime.listeners import Listener, Listeners
+from antecede.runtime.listeners import Listener, Listeners, forget, relookup_when_silent, troubles
 from antecede.runtime.notifier import Notifier
 from antecede.runtime.observe.event_recorder import EventRecorder, EventRecorderOwner
 from antecede.runtime.observe.explain import (
@@ -49,9 +50,7 @@ from antecede.runtime.observe.stalls import Stalls
 from antecede.runtime.observe.stats import Health, Stats, StatsReader, health_of
 from antecede.runtime.outbound import Outbound, Surroundings
 from antecede.runtime.reading import FairReader
-from antecede.runtime.reloading import reload
 from antecede.runtime.security.noise_handshake import NoiseCrypto
-from antecede.runtime.seeking import forget, relookup_when_silent, troubles
 from antecede.runtime.targets import Payload
 
 AFTER_FAILURE_NS: Final = 100_000_000
@@ -626,7 +625,7 @@ class Node:
                 self._closing = True
                 self._loop.call_soon(self._stop_fenced)
             relookup_when_silent(report, self._endpoint.directory, self._transport)
-            if not isinstance(report, Stranger) or self._introductions.has_let_in(report):
+            if not isinstance(report, StrangerSeen) or self._introductions.has_let_in(report):
                 self._listeners.tell(report)
 
     # Leaving, inside.

@@ -11,13 +11,13 @@ from functools import partial
 from typing import Final
 
 from antecede.endpoint.endpoint import Endpoint
-from antecede.eventlog.layout import listing
 from antecede.membership.contact import NEW
 from antecede.runtime.backpressure import Backpressure
 from antecede.runtime.config.settings import Settings
 from antecede.runtime.errors import TimedOut, UnknownPeer
 from antecede.runtime.notifier import Notifier
 from antecede.runtime.targets import Payload, Targets, chosen_targets, payload_bytes
+from antecede.units import listing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

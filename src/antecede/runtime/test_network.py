@@ -13,6 +13,7 @@ from typing import Final, Self, Unpack
 
 from antecede.core.process import NEVER_NS
 from antecede.durability.disk import Disk
+from antecede.endpoint.endpoint import Endpoint
 from antecede.membership.tokens import TokenSource
 from antecede.network_model.faults import Faults
 from antecede.network_model.memory_network import MemoryNetwork
@@ -23,7 +24,6 @@ from antecede.runtime.errors import CannotBind, Stranded, TimedOut
 from antecede.runtime.listeners import Listener
 from antecede.runtime.node import Node
 from antecede.runtime.opening import NodeOpening, given_settings, start_node
-from antecede.runtime.under_way import has_undelivered, is_busy
 from antecede.transport.datagram_writer import Datagram
 
 DATAGRAM_SIZE: Final = 1400
@@ -296,3 +296,19 @@ class TestNetwork:
         if self._post.next_arrival_ns() < NEVER_NS or self.now_ns < self._awake_until_ns:
             return True
         return any(not node.closed and is_busy(node._endpoint) for node in self._nodes.values())
+
+
+def is_busy(endpoint: Endpoint) -> bool:
+    """Whether anything is under way: something undelivered, unanswered, or a peer not met."""
+    sessions = endpoint.sessions()
+    return has_undelivered(endpoint) or any(s.path.flight.eliciting > 0 for s in sessions)
+
+
+def has_undelivered(endpoint: Endpoint) -> bool:
+    """Whether something sent has not been delivered everywhere, or a peer not been met."""
+    if endpoint.buffered() > 0 or not endpoint.sending.large_is_done():
+        return True
+    return any(
+        not (contact.expelled or contact.session.met or contact.session.ended)
+        for contact in endpoint.directory.by_name.values()
+    )

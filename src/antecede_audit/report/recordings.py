@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from antecede.core.errors import LocalError
-from antecede.eventlog.layout import find_run, listing
+from antecede.eventlog.layout import find_run
 from antecede.eventlog.processes import processes_file, read_files, read_processes
-from antecede.units import counted
+from antecede.units import counted, listing
 from antecede_audit.eventlog.leftovers import find_leftovers
 from antecede_audit.judging.findings import OracleVerdict
 from antecede_audit.report.sources import EVENTS, SUMMARY_FILE, ReportSource, read_json

@@ -108,7 +108,7 @@ def find_sources(paths: Sequence[Path], kinds: Sequence[SourceKind]) -> list[Rep
 
 
 def commands_text(kinds: Sequence[SourceKind]) -> str:
-    """The commands that write results of these kinds: "`antecede audit`, `compare` or `sweep`"."""
+    """The commands that write results of these kinds: "`antecede audit` or `lab sweep`"."""
     names = list(dict.fromkeys(kind.command for kind in kinds))
     *but_last, last = [f"`antecede {names[0]}`", *(f"`{name}`" for name in names[1:])]
     return f"{', '.join(but_last)} or {last}" if but_last else last

@@ -44,7 +44,7 @@ Examples:
   antecede profile grown --no-plots        a grown workload, tables only
   antecede profile trace --json            the figures for programs
 
-DIR is what `antecede ingest` or `antecede grow` has written: `workload/`, and `events/` and
+DIR is what `antecede ingest` or `antecede lab grow` has written: `workload/`, and `events/` and
 `processes/` if there are any. With `events/` times are the recorded ones; without, those of a
 network that takes no time.
 """

@@ -1,4 +1,4 @@
-"""`antecede chaos`: kill, stop, cut off and expel nodes, and judge what is left."""
+"""`antecede lab chaos`: kill, stop, cut off and expel nodes, and judge what is left."""
 
 import json
 import os
@@ -30,13 +30,13 @@ COLUMNS: Final = (
 EPILOG: Final = """
 \b
 Examples:
-  antecede chaos                              five processes, 20 faults, about 20 seconds
-  antecede chaos --seed 7 --nodes 8 --time 10m
-  antecede chaos --faults 1000 --json > report.json
-  antecede chaos --journal                    who is killed goes on as the same incarnation
-  antecede chaos --list --seed 7              what would happen, and when
-  antecede chaos --simulated 1000             a thousand simulated clusters instead
-  antecede chaos --simulated 1000 --journal   the same; power fails in the middle of writes
+  antecede lab chaos                              five processes, 20 faults, about 20 seconds
+  antecede lab chaos --seed 7 --nodes 8 --time 10m
+  antecede lab chaos --faults 1000 --json > report.json
+  antecede lab chaos --journal                    who is killed goes on as the same incarnation
+  antecede lab chaos --list --seed 7              what would happen, and when
+  antecede lab chaos --simulated 1000             a thousand simulated clusters instead
+  antecede lab chaos --simulated 1000 --journal   the same; power fails in the middle of writes
 
 \b
 What happens, as the seed says: a process is killed (SIGKILL), and comes back as a
@@ -98,8 +98,8 @@ def command(
         for fault in schedule:
             click.echo(str(fault))
         return
-    again = f"antecede chaos --seed {seed} --nodes {nodes} --faults {len(schedule)} --rate {rate:g}"
-    again += " --journal" if journal else ""
+    options = f"--seed {seed} --nodes {nodes} --faults {len(schedule)} --rate {rate:g}"
+    again = f"antecede lab chaos {options}{' --journal' if journal else ''}"
     with Cluster(nodes, seed, rate, journal) as cluster, progress_bar(*COLUMNS) as bar:
         task = bar.add_task("faults", total=len(schedule))
         outcome = cluster.undergo(schedule, lambda done, _: bar.update(task, completed=done))

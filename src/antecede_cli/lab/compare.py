@@ -1,4 +1,4 @@
-"""`antecede compare`: the paper's table of comparison, from runs."""
+"""`antecede lab compare`: the paper's table of comparison, from runs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -64,15 +64,15 @@ COLOURS: Final = {"✓": "green", "~": "yellow", "✗": "red"}
 EPILOG: Final = """
 \b
 Examples:
-  antecede compare --quick                       everything, small, in seconds
-  antecede compare --out table                   everything, and the figures as files
-  antecede compare --full                        up to n = 1000, where possible 10000
-  antecede compare --protocols ks --only network --trials 1000
+  antecede lab compare --quick                       everything, small, in seconds
+  antecede lab compare --out table                   everything, and the figures as files
+  antecede lab compare --full                        up to n = 1000, where possible 10000
+  antecede lab compare --protocols ks --only network --trials 1000
                                                  is FIFO really needed?
-  antecede compare --protocols rst,hybrid --only latency --seeds 10
-  antecede compare --protocols +my_module:INFO   a protocol of your own, with all others
-  antecede compare --ks                          what share of n² does KS carry?
-  antecede compare --host node --quick           protocols alone beside whole nodes
+  antecede lab compare --protocols rst,hybrid --only latency --seeds 10
+  antecede lab compare --protocols +my_module:INFO   a protocol of your own, with all others
+  antecede lab compare --ks                          what share of n² does KS carry?
+  antecede lab compare --host node --quick           protocols alone beside whole nodes
 
 In the table, ✓ is confirmed, ~ qualified, ✗ refuted; behind an arrow stands what was seen. Every
 verdict that is not a plain confirmation is explained below it, with the command that shows it.
@@ -262,7 +262,7 @@ def make_folder(out: Path | None, names: tuple[str, ...]) -> None:
 def as_typed(options: dict[str, str | None]) -> str:
     """The command that does the same, for whoever reads the files later."""
     given = [f"{name} {value}".rstrip() for name, value in options.items() if value is not None]
-    return " ".join(["antecede compare", *given])
+    return " ".join(["antecede lab compare", *given])
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""`antecede data`: the public traces that the evaluation replays."""
+"""`antecede lab data`: the public traces that the evaluation replays."""
 
 from pathlib import Path
 from typing import Final
@@ -11,11 +11,11 @@ from antecede_lab.datasets.fetching import chosen_sets, fetch, is_right, known_s
 EPILOG: Final = """
 \b
 Examples:
-  antecede data list
-  antecede data fetch --out traces                      everything, by its address
-  antecede data fetch email media --out traces          these two
-  antecede data fetch --from /mnt/traces --out traces   where there is no network
-  export ANTECEDE_DATA=$PWD/traces                      for `antecede evaluate` and the tests
+  antecede lab data list
+  antecede lab data fetch --out traces                      everything, by its address
+  antecede lab data fetch email media --out traces          these two
+  antecede lab data fetch --from /mnt/traces --out traces   where there is no network
+  export ANTECEDE_DATA=$PWD/traces                          for `antecede lab evaluate`, and tests
 """
 
 
@@ -27,20 +27,20 @@ def command() -> None:
 LIST_EPILOG: Final = """
 \b
 Examples:
-  antecede data list
+  antecede lab data list
 """
 
 FETCH_EPILOG: Final = """
 \b
 Examples:
-  antecede data fetch --out traces
-  antecede data fetch email --from /mnt/traces --out traces
+  antecede lab data fetch --out traces
+  antecede lab data fetch email --from /mnt/traces --out traces
 """
 
 CHECK_EPILOG: Final = """
 \b
 Examples:
-  antecede data check --out traces
+  antecede lab data check --out traces
 """
 
 

@@ -114,7 +114,7 @@ class DemoFolders:
         self.audit: Final = folder / "audit"
         """What the audit on Spark found."""
         self.comparison: Final = folder / "comparison"
-        """What `antecede compare` would have written."""
+        """What `antecede lab compare` would have written."""
         self.report: Final = folder / "report.html"
         """The page that shows all of it."""
         self.figures: Final = folder / "demo.json"
@@ -290,7 +290,8 @@ def compare(plan: DemoSize, places: DemoFolders, show: Show | None) -> Compared:
     campaign = Campaign(entrants_of(list(plan.protocols)), plan.effort, plan.families)
     campaign.run(show)
     options = f"--protocols {','.join(plan.protocols)} --only {','.join(plan.families)}"
-    write_comparison(places.comparison, campaign, f"antecede compare {options}{plan.effort.option}")
+    command = f"antecede lab compare {options}{plan.effort.option}"
+    write_comparison(places.comparison, campaign, command)
     points = {
         protocol: campaign.readings.series(protocol, measured.BYTES, UNIFORM)
         for protocol in plan.protocols
@@ -483,7 +484,7 @@ DIR gets
   report.html    the page to look at: spacetime diagrams of both runs, the audit, the comparison
   events/        what happened to every message, as `antecede audit` and `report` read it
   audit/         what the audit on Spark found
-  comparison/    what `antecede compare` writes
+  comparison/    what `antecede lab compare` writes
   demo.json      the summary
 
 What an earlier demo left there is replaced; a folder with anything else in it is refused.

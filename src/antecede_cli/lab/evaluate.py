@@ -1,4 +1,4 @@
-"""`antecede evaluate`: from traces to the answer, in one command."""
+"""`antecede lab evaluate`: from traces to the answer, in one command."""
 
 import shlex
 import sys
@@ -28,10 +28,10 @@ EPILOG: Final = """
 \b
 Examples:
   export ANTECEDE_DATA=traces
-  antecede evaluate examples/evaluation/evaluation.toml --out evaluation
-  antecede evaluate examples/evaluation/evaluation.toml --out small --quick
-  antecede evaluate examples/evaluation/evaluation.toml --out one --only trainticket
-  antecede evaluate my.toml --data /shared/traces --out /shared/out --master spark://host:7077
+  antecede lab evaluate examples/evaluation/evaluation.toml --out evaluation
+  antecede lab evaluate examples/evaluation/evaluation.toml --out small --quick
+  antecede lab evaluate examples/evaluation/evaluation.toml --out one --only trainticket
+  antecede lab evaluate my.toml --data /shared/traces --out /shared/out --master spark://host:7077
 
 \b
 OUT gets

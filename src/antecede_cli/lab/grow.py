@@ -1,4 +1,4 @@
-"""`antecede grow`: a recorded workload, larger."""
+"""`antecede lab grow`: a recorded workload, larger."""
 
 import json
 from pathlib import Path
@@ -22,11 +22,11 @@ METHODS: Final = ("replicas", "overlay", "graph")
 EPILOG: Final = """
 \b
 Examples:
-  antecede grow trace --processes 5000 --out grown
-  antecede grow trace --processes 5000 --messages 1M --out grown
-  antecede grow mail --processes 4k --messages 1M --speed 86400 --out grown
-  antecede grow trace --processes 5000 --method overlay --out grown
-  antecede grow trace --processes 5000 --method graph --graph large.json --out grown
+  antecede lab grow trace --processes 5000 --out grown
+  antecede lab grow trace --processes 5000 --messages 1M --out grown
+  antecede lab grow mail --processes 4k --messages 1M --speed 86400 --out grown
+  antecede lab grow trace --processes 5000 --method overlay --out grown
+  antecede lab grow trace --processes 5000 --method graph --graph large.json --out grown
   antecede simulate -w replay --set file=grown/workload -p hybrid
 
 \b

@@ -1,4 +1,4 @@
-"""`antecede scenario`: short runs told in words."""
+"""`antecede lab scenario`: short runs told in words."""
 
 from pathlib import Path
 
@@ -20,12 +20,12 @@ OPENED = ""
 @click.command(
     epilog="""\b
 Examples:
-  antecede scenario --list
-  antecede scenario triangle
-  antecede scenario figure --act cykas
-  antecede scenario starvation --all | less
-  antecede scenario figure --html                  the story as spacetime diagrams, in the browser
-  antecede scenario figure --html=figure.html      the same, into this file
+  antecede lab scenario --list
+  antecede lab scenario triangle
+  antecede lab scenario figure --act cykas
+  antecede lab scenario starvation --all | less
+  antecede lab scenario figure --html              the story as spacetime diagrams, in the browser
+  antecede lab scenario figure --html=figure.html  the same, into this file
 """
 )
 @click.argument("name", required=False)
@@ -48,7 +48,7 @@ def command(
     """
     console = Console(highlight=False, soft_wrap=True)
     if name is None and html is not None:
-        raise click.UsageError("name a scenario before --html: antecede scenario NAME --html")
+        raise click.UsageError("name a scenario before --html: antecede lab scenario NAME --html")
     if listing or name is None:
         for line in overview():
             console.print(line)

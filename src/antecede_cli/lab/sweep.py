@@ -1,4 +1,4 @@
-"""`antecede sweep`: many simulations on Spark, from a grid to a table of runs."""
+"""`antecede lab sweep`: many simulations on Spark, from a grid to a table of runs."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -22,10 +22,10 @@ FAILURES_SHOWN: Final = 5
 EPILOG: Final = """
 \b
 Examples:
-  antecede sweep examples/sweep.toml --out runs
-  antecede sweep grid.toml --out runs --events        the event log of every run as well
-  antecede sweep grid.toml --out runs --retry-failed  the same again, what failed included
-  antecede sweep grid.toml --out /shared/runs --master spark://host:7077
+  antecede lab sweep examples/sweep.toml --out runs
+  antecede lab sweep grid.toml --out runs --events        the event log of every run as well
+  antecede lab sweep grid.toml --out runs --retry-failed  the same again, what failed included
+  antecede lab sweep grid.toml --out /shared/runs --master spark://host:7077
 
 \b
 A grid:

@@ -59,7 +59,7 @@ class FaultPlan:
     def command(self, protocol: str) -> str:
         """One line that shows it again."""
         journal = " --journal" if self.count(POWER) else ""
-        return f"antecede chaos --simulated 1 --protocol {protocol} --seed {self.seed}{journal}"
+        return f"antecede lab chaos --simulated 1 --protocol {protocol} --seed {self.seed}{journal}"
 
 
 @final

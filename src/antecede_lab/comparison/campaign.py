@@ -267,7 +267,7 @@ class Campaign:
         seeds = "" if self.seeds == self.effort.seeds else f" --seeds {self.seeds}"
         trials = "" if self.trials == self.effort.trials else f" --trials {self.trials}"
         return (
-            f"antecede compare --protocols {entrant.asked} --only {family}"
+            f"antecede lab compare --protocols {entrant.asked} --only {family}"
             f"{self.effort.option} --seed {self.seed}{seeds}{trials}"
         )
 

@@ -1,11 +1,11 @@
-"""What `antecede compare` leaves: its figures, and what they say about every protocol.
+"""What `antecede lab compare` leaves: its figures, and what they say about every protocol.
 
 Only the figures are read; the words of the table are worked out from them again, by the same code
 that judged them, so that protocols of which the paper does not speak have words too.
 
-What `antecede evaluate` leaves are its answers, and what the traces were that it replayed. The runs
-themselves are a sweep, and the audit an audit: both lie beside the tables and are found like any
-other. All of it is JSON, so nothing but the standard library is needed.
+What `antecede lab evaluate` leaves are its answers, and what the traces were that it replayed. The
+runs themselves are a sweep, and the audit an audit: both lie beside the tables and are found like
+any other. All of it is JSON, so nothing but the standard library is needed.
 """
 
 import json
@@ -31,9 +31,11 @@ COMPARISON_FILE: Final = "comparison.json"
 KS_FILE: Final = "ks.json"
 EVALUATION_FILE: Final = "evaluation.json"
 
-COMPARISON: Final = file_kind("comparison", "a comparison of protocols", "compare", COMPARISON_FILE)
-KS: Final = file_kind("ks", "the metadata of KS", "compare", KS_FILE)
-EVALUATION: Final = file_kind("evaluation", "an evaluation", "evaluate", EVALUATION_FILE)
+COMPARISON: Final = file_kind(
+    "comparison", "a comparison of protocols", "lab compare", COMPARISON_FILE
+)
+KS: Final = file_kind("ks", "the metadata of KS", "lab compare", KS_FILE)
+EVALUATION: Final = file_kind("evaluation", "an evaluation", "lab evaluate", EVALUATION_FILE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +89,7 @@ def read_comparison(folder: Path) -> Comparison:
             for fields in listed(content, "verdicts")
         }
     except (KeyError, TypeError, ValueError) as error:
-        raise LocalError(f"{file} is not what `antecede compare` writes: {error!r}") from error
+        raise LocalError(f"{file} is not what `antecede lab compare` writes: {error!r}") from error
     return Comparison(
         command=str(content.get("run", "")),
         effort=str(content.get("effort", "")),
@@ -148,7 +150,9 @@ def read_ks(folder: Path) -> list[KsPoint]:
             for fields in listed(read_json(file), "rows")
         ]
     except (KeyError, TypeError, ValueError) as error:
-        raise LocalError(f"{file} is not what `antecede compare --ks` writes: {error!r}") from error
+        raise LocalError(
+            f"{file} is not what `antecede lab compare --ks` writes: {error!r}"
+        ) from error
 
 
 TABLES: Final = "tables"
@@ -221,7 +225,9 @@ def read_evaluation(folder: Path) -> EvaluationResults:
         answers = [answer_of(row) for row in read_rows(folder / TABLES / "answers.json")]
         traces = [trace_of(row) for row in read_rows(folder / TABLES / "traces.json")]
     except (KeyError, TypeError, ValueError) as error:
-        raise LocalError(f"{folder} is not what `antecede evaluate` writes: {error!r}") from error
+        raise LocalError(
+            f"{folder} is not what `antecede lab evaluate` writes: {error!r}"
+        ) from error
     return EvaluationResults(
         title=str(content.get("title") or "Evaluation"),
         command=str(content.get("command") or ""),

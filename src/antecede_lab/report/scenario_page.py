@@ -43,7 +43,7 @@ def story_report(
         subtitle=scenario.lesson,
         opening=Markup(),
         sections=[section for section in sections if section is not None],
-        sources=[("the acts of a scenario", f"antecede scenario {scenario.name}")],
+        sources=[("the acts of a scenario", f"antecede lab scenario {scenario.name}")],
     )
 
 

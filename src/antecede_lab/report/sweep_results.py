@@ -1,4 +1,4 @@
-"""What `antecede sweep` leaves: a table of runs, each with its figures and its histograms.
+"""What `antecede lab sweep` leaves: a table of runs, each with its figures and its histograms.
 
 Runs that differ only in their seed are taken together: histograms are added, figures become means
 with intervals.
@@ -32,7 +32,7 @@ def holds_sweep(folder: Path) -> bool:
 
 
 SWEEP: Final = SourceKind(
-    name="sweep", text="the runs of a sweep", command="sweep", is_in=holds_sweep
+    name="sweep", text="the runs of a sweep", command="lab sweep", is_in=holds_sweep
 )
 
 FIGURES: Final = (

@@ -16,7 +16,7 @@ from antecede.durability.errors import JournalFailed
 from antecede.network_model.faults import Faults
 from antecede.runtime.errors import NodeClosed
 from antecede.runtime.node import Node
-from antecede.runtime.under_way import has_undelivered
+from antecede.runtime.test_network import has_undelivered
 from antecede.testing import TestNetwork
 from tests.antecede.durability.failing_disk import FailingDisk, PowerFailure
 

@@ -29,7 +29,7 @@ from antecede import Message
 from antecede.core.errors import BufferFull
 from antecede.durability.disk import Disk, SyncedDisk
 from antecede.durability.errors import JournalFull
-from antecede.runtime import journals
+from antecede.runtime import opening
 from antecede.runtime.carriers.udp import UdpCarrier
 from antecede.runtime.config.addresses import Address
 from antecede.runtime.config.settings import Settings
@@ -198,8 +198,8 @@ def work(plan: Plan, name: str, life: int, ready: int) -> None:
         random = Random(f"{plan.seed} {name} {life}")
         if life <= len(plan.names) or random.random() < 0.4:
             FATE.write, FATE.share = random.randrange(1, 12), random.choice((0.0, 0.5, 1.0))
-        setattr(journals, "Disk", DeadlyDisk)  # noqa: B010 mypy would have a class stay what it is
-        setattr(journals, "SyncedDisk", DeadlySyncedDisk)  # noqa: B010 as above
+        setattr(opening, "Disk", DeadlyDisk)  # noqa: B010 mypy would have a class stay what it is
+        setattr(opening, "SyncedDisk", DeadlySyncedDisk)  # noqa: B010 as above
         await Worker(plan, name, random).run(ready)
 
     try:

@@ -5,8 +5,15 @@ from random import Random
 import pytest
 from librt.strings import BytesWriter, write_i64_le
 
-from antecede.core.packets import DataPacket, ExpulsionAck, ExpulsionNotice, Permit, YouAreExpelled
-from antecede.core.values import Message, Packet
+from antecede.core.packets import (
+    DataPacket,
+    ExpulsionAck,
+    ExpulsionNotice,
+    Message,
+    Packet,
+    Permit,
+    YouAreExpelled,
+)
 from antecede.events import PeerExpelled, PeerMoved
 from antecede.membership.fences import HEARSAY_MAX
 from antecede.transport.flow_control import OVERDRAFT
@@ -80,10 +87,10 @@ def message(sequence: int, previous: int, payload: bytes) -> bytes:
 
 def test_news_of_nodes_that_nobody_has_heard_of_is_bounded() -> None:
     mallory = Mallory()
-    ids = mallory.ann._core.new_id()
+    ids = mallory.ann._table.new_id()
     for batch in range(2 * HEARSAY_MAX // STONES_MAX):
         mallory.say(stones([f"n{batch}-{number}" for number in range(STONES_MAX)]))
-    assert int(mallory.ann._core.new_id()) - int(ids) - 1 == HEARSAY_MAX
+    assert int(mallory.ann._table.new_id()) - int(ids) - 1 == HEARSAY_MAX
     assert mallory.ann.last_malformed == (
         f"news of {HEARSAY_MAX + STONES_MAX} that nobody has heard of"
     )

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from antecede.eventlog.log import EventLog
-from antecede.runtime.observe.clock import SLOWER, SharedClock
+from antecede.runtime.observe.event_recorder import SLOWER, SharedClock
 from antecede.transport.event_rows import EventRows
 
 SECOND = 1_000_000_000

@@ -57,12 +57,16 @@ def write_comparison(folder: Path) -> None:
                 )
             )
     content = {
-        "run": "antecede compare --quick",
+        "run": "antecede lab compare --quick",
         "effort": "quick",
         "seeds": 3,
         "readings": readings,
         "verdicts": [
-            {"protocol": "rst", "aspect": "space: message", "run": "antecede compare --only space"}
+            {
+                "protocol": "rst",
+                "aspect": "space: message",
+                "run": "antecede lab compare --only space",
+            }
         ],
         "left_out": [{"protocol": "mine", "what": "steps", "why": "nobody asked"}],
     }
@@ -169,7 +173,7 @@ def write_evaluation(folder: Path) -> None:
     ]
     (folder / "tables").mkdir(parents=True)
     (folder / "evaluation.json").write_text(
-        json.dumps({"title": "What does it cost?", "command": "antecede evaluate x.toml"})
+        json.dumps({"title": "What does it cost?", "command": "antecede lab evaluate x.toml"})
     )
     (folder / "tables" / "answers.json").write_text(json.dumps(answers))
     (folder / "tables" / "traces.json").write_text(json.dumps(traces))

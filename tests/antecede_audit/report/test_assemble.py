@@ -159,7 +159,7 @@ def test_a_comparison_becomes_a_table_and_charts(tmp_path: Path) -> None:
     assert "400 integers, 409 bytes at n = 20" in table
     assert "2 integers at n = 20" in table
     assert "<b>O(n)</b><small>20 integers at n = 20</small>" in table
-    assert "antecede compare --only space" in table
+    assert "antecede lab compare --only space" in table
     assert "nobody asked" in table
     growth = shown["Metadata and cost against n"]
     assert growth.count('data-series="rst"') == 3  # The legend, integers and bytes.
@@ -195,7 +195,7 @@ def test_an_evaluation_comes_first(tmp_path: Path) -> None:
     body = shown["What does it cost?"]
     assert 'class="label c1"' in body
     assert "800 µs ± 100 µs" in body
-    assert "antecede evaluate x.toml" in body
+    assert "antecede lab evaluate x.toml" in body
 
 
 def test_runs_and_parts_of_them_can_be_chosen(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_a_comparison_says_the_same_after_it_was_read_back(tmp_path: Path) -> No
     entrants = entrants_of(["hybrid", "mf", "ses"])
     campaign = Campaign(entrants, QUICK, ("network", "throughput"), 1, None)
     campaign.run(None)
-    write_real_comparison(tmp_path, campaign, "antecede compare --quick")
+    write_real_comparison(tmp_path, campaign, "antecede lab compare --quick")
     comparison = read_comparison(tmp_path)
 
     assert comparison.protocols == ("hybrid", "mf", "ses")
@@ -48,7 +48,7 @@ def test_a_comparison_says_the_same_after_it_was_read_back(tmp_path: Path) -> No
     words = {aspect: one.word for aspect, one in comparison.observations("ses").items()}
     assert words["network: order"] == "any"
     assert comparison.verdicts("mf")["throughput: in transit"].outcome == "confirmed"
-    assert comparison.commands["mf", "throughput: scalable"].startswith("antecede compare")
+    assert comparison.commands["mf", "throughput: scalable"].startswith("antecede lab compare")
 
 
 def test_a_comparison_may_have_quantities_that_nobody_here_knows(tmp_path: Path) -> None:
@@ -248,7 +248,7 @@ def test_a_damaged_evaluation_is_an_error_that_says_so(tmp_path: Path) -> None:
     write_evaluation(tmp_path)
     (tmp_path / "tables" / "answers.json").write_text('[{"scenario": "x"}]')
 
-    with pytest.raises(LocalError, match="is not what `antecede evaluate` writes"):
+    with pytest.raises(LocalError, match="is not what `antecede lab evaluate` writes"):
         read_evaluation(tmp_path)
 
 

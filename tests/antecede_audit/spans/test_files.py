@@ -186,7 +186,7 @@ def test_files_of_no_known_format_are_set_aside(tmp_path: Path) -> None:
     records = records_of(tmp_path)
 
     assert [record.reason for record in what(records) if isinstance(record, RejectRecord)] == [
-        "a graph of dependencies, without times: `antecede grow` takes it",
+        "a graph of dependencies, without times: `antecede lab grow` takes it",
         "none of the formats that are understood",
         "empty file",
     ]

@@ -67,7 +67,7 @@ def test_long_runs_of_real_processes_end_well(seed: int, journal: bool) -> None:
 
 def test_ctrl_c_leaves_nobody_behind() -> None:
     chaos = subprocess.Popen(
-        [sys.executable, "-m", "antecede", "chaos", "--nodes", "3", "--faults", "200"],
+        [sys.executable, "-m", "antecede", "lab", "chaos", "--nodes", "3", "--faults", "200"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,

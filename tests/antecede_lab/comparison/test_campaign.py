@@ -63,7 +63,7 @@ def test_table_shows_protocols_of_the_paper_apart_from_others(whole: Campaign) -
 
 def test_verdict_names_the_command_that_shows_it(whole: Campaign) -> None:
     commands = {one.command for one in all_verdicts(whole)}
-    assert "antecede compare --protocols mf --only space --quick --seed 1 --seeds 2" in commands
+    assert "antecede lab compare --protocols mf --only space --quick --seed 1 --seeds 2" in commands
 
 
 def test_nothing_so_small_is_too_much_for_a_datagram(whole: Campaign) -> None:
@@ -82,7 +82,7 @@ def test_control_packets_on_a_lossy_network_are_averaged_over_all_runs(whole: Ca
 
 
 def test_files_hold_the_same_readings(whole: Campaign, tmp_path: Path) -> None:
-    files = write_comparison(tmp_path / "new" / "folder", whole, "antecede compare")
+    files = write_comparison(tmp_path / "new" / "folder", whole, "antecede lab compare")
     assert [file.name for file in files] == [
         "readings.csv",
         "verdicts.csv",
@@ -178,7 +178,7 @@ def test_ks_files_have_a_row_per_point(tmp_path: Path) -> None:
         for n in (4, 8)
         for share in (0.0, 0.5)
     ]
-    files = write_ks(tmp_path, rows, "antecede compare --ks")
+    files = write_ks(tmp_path, rows, "antecede lab compare --ks")
     assert [file.name for file in files] == ["ks.csv", "ks.json", "ks.md"]
     assert len(csv_rows(files[0])) == 4
     assert json.loads(files[1].read_text(encoding="utf-8"))["rows"][3]["share"] == 0.5

@@ -157,10 +157,11 @@ def test_real_traces_are_what_was_published(tmp_path: Path) -> None:
     if place is None:
         pytest.skip("real traces are wanted in ANTECEDE_DATA")
     run = CliRunner().invoke(
-        main, ["data", "fetch", "topology", "zipkin", "--from", place, "--out", str(tmp_path)]
+        main,
+        ["lab", "data", "fetch", "topology", "zipkin", "--from", place, "--out", str(tmp_path)],
     )
     assert run.exit_code == 0, run.output
-    checked = CliRunner().invoke(main, ["data", "check", "zipkin", "--out", str(tmp_path)])
+    checked = CliRunner().invoke(main, ["lab", "data", "check", "zipkin", "--out", str(tmp_path)])
     assert (checked.exit_code, checked.output) == (0, "zipkin: 3 of 3 as published\n")
-    missing = CliRunner().invoke(main, ["data", "check", "email", "--out", str(tmp_path)])
+    missing = CliRunner().invoke(main, ["lab", "data", "check", "email", "--out", str(tmp_path)])
     assert (missing.exit_code, missing.output) == (1, "email: 0 of 1 as published\n")

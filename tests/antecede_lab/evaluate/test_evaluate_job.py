@@ -66,7 +66,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def outcome(spark: SparkSession, place: Path) -> EvaluationOutcome:
     evaluation = read_evaluation(place / "evaluation.toml", data=place)
-    return evaluate(spark, evaluation, place / "out", command="antecede evaluate")
+    return evaluate(spark, evaluation, place / "out", command="antecede lab evaluate")
 
 
 def rows(place: Path, name: str) -> list[dict[str, Any]]:
@@ -136,7 +136,7 @@ def test_tables_can_be_read_without_spark(place: Path, name: str, columns: set[s
 
 def test_documents_and_plots_are_there(outcome: EvaluationOutcome, place: Path) -> None:
     text = (place / "out" / "EVALUATION.md").read_text(encoding="utf-8")
-    assert text.startswith("# A small evaluation\n\nMade by `antecede evaluate`, ")
+    assert text.startswith("# A small evaluation\n\nMade by `antecede lab evaluate`, ")
     assert "## mall, reliable, 12 processes" in text
     names = {plot.name for plot in outcome.plots}
     assert {"added.svg", "metadata.png", "latency-reliable.svg"} <= names

@@ -141,7 +141,7 @@ def test_the_recording_is_not_overwritten(spark: SparkSession, source: str) -> N
 def test_the_command_line_grows_and_says_what_is_real(
     spark: SparkSession, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arguments = ["grow", source, "-n", "70", "-m", "1k", "--out", str(tmp_path / "grown")]
+    arguments = ["lab", "grow", source, "-n", "70", "-m", "1k", "--out", str(tmp_path / "grown")]
     result = run_command(monkeypatch, spark, *arguments, "--seed", "4", "--name", "more")
     assert result.exit_code == 0, result.output
     assert "more: 1,000 messages (1,000 copies) among 70 processes" in result.output
@@ -157,7 +157,17 @@ def test_the_command_line_refuses_a_graph_for_another_method(
 ) -> None:
     shop = tmp_path / "shop.json"
     shop.write_text(entries(SHOP), encoding="utf-8")
-    arguments = ["grow", source, "-n", "70", "--out", str(tmp_path / "grown"), "--graph", str(shop)]
+    arguments = [
+        "lab",
+        "grow",
+        source,
+        "-n",
+        "70",
+        "--out",
+        str(tmp_path / "grown"),
+        "--graph",
+        str(shop),
+    ]
     result = run_command(monkeypatch, spark, *arguments, "--method", "overlay")
     assert result.exit_code == 2
     assert "no other method takes one" in result.output

@@ -70,7 +70,7 @@ def test_one_act_alone_needs_no_second() -> None:
 
 
 def test_a_page_of_no_story_is_a_mistake_that_is_told() -> None:
-    result = CliRunner().invoke(main, ["scenario", "--html", "figure"])
+    result = CliRunner().invoke(main, ["lab", "scenario", "--html", "figure"])
 
     assert result.exit_code == 2
     assert "name a scenario before --html" in result.stderr

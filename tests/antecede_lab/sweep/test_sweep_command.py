@@ -1,4 +1,4 @@
-"""`antecede sweep` and `antecede metrics` as people use them."""
+"""`antecede lab sweep` and `antecede metrics` as people use them."""
 
 import json
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def one_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_mistake_in_a_grid_is_one_sentence_and_starts_nothing(tmp_path: Path) -> None:
     file = grid_file(tmp_path, "[scenario.a]\nmessage = 5")
-    result = CliRunner().invoke(main, ["sweep", str(file), "--out", str(tmp_path / "out")])
+    result = CliRunner().invoke(main, ["lab", "sweep", str(file), "--out", str(tmp_path / "out")])
     assert result.exit_code == 2
     assert result.output.startswith("Error: ")
     assert "scenario 'a': there is no 'message'" in result.output
@@ -46,7 +46,7 @@ def test_mistake_in_a_grid_is_one_sentence_and_starts_nothing(tmp_path: Path) ->
 def test_sweep_shows_what_came_of_it_and_its_logs_can_be_measured(tmp_path: Path) -> None:
     out = tmp_path / "out"
     file = grid_file(tmp_path, GRID)
-    result = CliRunner().invoke(main, ["sweep", str(file), "--out", str(out), "--events"])
+    result = CliRunner().invoke(main, ["lab", "sweep", str(file), "--out", str(out), "--events"])
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
     assert lines[0].split()[:5] == ["scenario", "network", "n", "protocol", "runs"]

@@ -215,7 +215,7 @@ def test_a_sweep_whose_java_ends_says_so_and_goes_on_later(
     spark: SparkSession, tmp_path: Path, signal_name: str
 ) -> None:
     grid, out = grid_of(tmp_path, ENDING), tmp_path / "out"
-    words = ["-m", "antecede", "sweep", str(tmp_path / "grid.toml"), "--out", str(out)]
+    words = ["-m", "antecede", "lab", "sweep", str(tmp_path / "grid.toml"), "--out", str(out)]
 
     ended = subprocess.run(
         [sys.executable, *words],

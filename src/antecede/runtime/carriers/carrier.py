@@ -5,16 +5,53 @@
 
 import asyncio
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from time import monotonic_ns
-from typing import Final, Protocol
+from typing import Final, Protocol, final
 
-from antecede.runtime.carriers.loop_timer import LoopTimer
 from antecede.runtime.config.addresses import Address, CarriedAddress, is_loopback
 from antecede.transport.datagram_writer import Datagram
 
 NEAR_DATAGRAM: Final = 60_000
 FAR_DATAGRAM: Final = 16_384
 """Over connections datagrams have no size of their own: what suits this machine, and beyond it."""
+
+NEVER_NS: Final = 1 << 62
+FAR_NS: Final = NEVER_NS >> 1
+"""Beyond this nothing is planned. A timer that is cancelled stays in the loop until its time."""
+
+
+@final
+class LoopTimer:
+    """Calls back at the earliest time that was asked for since it last rang."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, ring: Callable[[], None]) -> None:
+        self._loop: Final = loop
+        self._ring: Final = ring
+        self._handle: asyncio.TimerHandle | None = None
+        self.time_ns = NEVER_NS
+        """When it rings next."""
+
+    def wake_at(self, time_ns: int) -> None:
+        """Ring then, or earlier, which is harmless, and cheaper than another timer."""
+        if time_ns >= self.time_ns or time_ns >= FAR_NS:
+            return
+        self.cancel()
+        self.time_ns = time_ns
+        delay = max(0, time_ns - monotonic_ns()) / 1e9
+        self._handle = self._loop.call_later(delay, self._on_time)
+
+    def cancel(self) -> None:
+        """Do not ring."""
+        if self._handle is not None:
+            self._handle.cancel()
+        self._handle = None
+        self.time_ns = NEVER_NS
+
+    def _on_time(self) -> None:
+        self._handle = None
+        self.time_ns = NEVER_NS
+        self._ring()
 
 
 class CarrierListener(Protocol):

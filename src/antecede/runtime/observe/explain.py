@@ -6,7 +6,6 @@ from typing import Final
 
 from antecede.core.process import OWNERS_NAMED, PermitsOwed
 from antecede.endpoint.endpoint import Endpoint
-from antecede.eventlog.layout import listing
 from antecede.membership.contact import AWAY, NEW, STATES, Contact
 from antecede.runtime.observe.chains import (
     Chain,
@@ -18,7 +17,7 @@ from antecede.runtime.observe.chains import (
 )
 from antecede.runtime.observe.durations import UNREAD_NS, Durations
 from antecede.transport.session import Session
-from antecede.units import duration_text, messages_text
+from antecede.units import duration_text, listing, messages_text
 
 SHOWN: Final = 20
 """Targets of messages that are held back told one by one; of the rest only the number."""

@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from antecede.core.fence import EXPELLED_LIMIT
+from antecede.core.expulsion import EXPELLED_LIMIT
 from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.receive_queue import FairReceiveQueue
-from antecede.eventlog.layout import listing
 from antecede.events import NodeFenced
 from antecede.membership.contact import STATES, Contact
 from antecede.runtime.backpressure import Backpressure
@@ -26,7 +25,7 @@ from antecede.runtime.notifier import yield_to_loop
 from antecede.runtime.observe.chains import Chain, own_chains
 from antecede.runtime.observe.durations import Durations
 from antecede.runtime.observe.explain import unread_text
-from antecede.units import messages_text
+from antecede.units import listing, messages_text
 
 NO_JOURNAL: Final = JournalStats()
 """Of a node without one."""

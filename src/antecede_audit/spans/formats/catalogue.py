@@ -57,7 +57,7 @@ DEPENDENCIES: Final = re.compile(rb'"callCount"\s*:')
 UNKNOWN: Final = "none of the formats that are understood"
 EMPTY: Final = "empty file"
 NO_TABLE: Final = "not a line of a message table"
-NO_TIMES: Final = "a graph of dependencies, without times: `antecede grow` takes it"
+NO_TIMES: Final = "a graph of dependencies, without times: `antecede lab grow` takes it"
 
 
 def detected(head: bytes, unit: str | None) -> str | None:
