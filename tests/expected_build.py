@@ -1,10 +1,10 @@
 """Whether the package that the tests import is the build that they are meant to test."""
 
 import filecmp
-from importlib.util import find_spec
 from pathlib import Path
 
 import antecede
+from antecede_lab.build_mode import compiled as laboratory_compiled
 
 
 def wrong_build(expected: str) -> str:
@@ -14,10 +14,8 @@ def wrong_build(expected: str) -> str:
     actual = "compiled" if antecede.compiled() else "interpreted"
     if actual != expected:
         return f"expected the {expected} build, but {antecede.__file__} is the {actual} one"
-    laboratory = find_spec("antecede_lab.catalogue")
-    assert laboratory is not None
-    if str(laboratory.origin).endswith(".py") == (expected == "compiled"):
-        return f"expected the {expected} build, but {laboratory.origin} is not of that one"
+    if laboratory_compiled() != antecede.compiled():
+        return f"expected the {expected} build, but of the laboratory it is the other one"
     return ""
 
 
