@@ -25,6 +25,7 @@ EXPELLED_LIMIT: Final = 1 << 16
 """Others may have us expel 65,536 processes; news of more is refused, our own decisions are not."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class NoticedPeer(RetransmissionTimer):
     """Another process, with an alarm, that must be told who is expelled."""
 

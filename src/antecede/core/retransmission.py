@@ -10,7 +10,7 @@ which happens per packet and shortens the patience, never touches the heap.
 from heapq import heappop, heappush
 from typing import ClassVar, Final, final
 
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.process import NEVER_NS
 
@@ -21,6 +21,7 @@ DOUBLINGS_MAX: Final = 5
 """Back-off: the wait doubles at most 5 times, to 32 times the first one."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class RetransmissionTimer:
     """One peer's timer; a protocol's record of a peer may be a subclass of it."""
 
