@@ -38,12 +38,6 @@ SUBCOMMANDS: Final = {
         "antecede_cli.messaging.chat", "Chat in a group, and see what causal order is.", MESSAGING
     ),
     "ingest": Subcommand("antecede_cli.audit.ingest", "Read the traces of other systems.", AUDIT),
-    "quality": Subcommand(
-        "antecede_cli.audit.quality", "Say what traces are like, before any verdict.", AUDIT
-    ),
-    "rejects": Subcommand(
-        "antecede_cli.audit.rejects", "Show what an ingest could not read.", AUDIT
-    ),
     "audit": Subcommand(
         "antecede_cli.audit.audit", "Judge causal order in event logs of any size.", AUDIT
     ),
@@ -70,9 +64,12 @@ SUBCOMMANDS: Final = {
 }
 """Every command, in the order of `antecede --help`."""
 
+EXPERIMENTS: Final = ("compare", "evaluate", "grow", "sweep", "chaos", "scenario", "data")
+
 RENAMED: Final = {
-    name: ("lab", name)
-    for name in ("compare", "evaluate", "grow", "sweep", "chaos", "scenario", "data")
+    **{name: ("lab", name) for name in EXPERIMENTS},
+    "quality": ("ingest", "--check"),
+    "rejects": ("ingest", "--show-rejects"),
 }
 """Former names, which work for one release, and what they stand for."""
 

@@ -28,7 +28,7 @@ COMMANDS = [
     ("events", "report {0} --out {1}/page.html"),
     ("files", "ingest {0}/../b.csv --append --out {0}"),
     ("lines", "ingest {0}/../b.csv --append --out {0}"),
-    ("rejects", "rejects {0}"),
+    ("rejects", "ingest --show-rejects {0}"),
 ]
 
 
