@@ -10,7 +10,7 @@ import os
 
 from antecede import open_node
 from antecede.runtime.discovery import Discovery, dns_peers, peer_name
-from antecede.runtime.observe.prometheus import serve_metrics
+from antecede.runtime.observe.http_server import serve_metrics
 
 log = logging.getLogger("worker")
 

@@ -12,12 +12,12 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.types import BinaryType, IntegerType, StructType
 
-from antecede_audit.columns.arrow_rows import Batch, Integers, arrow_schema, concat_batches
-from antecede_audit.spans.schemas import TEXT, table
+from antecede_audit.columns.arrow_rows import Batch, Integers, Schema, concat_batches
 
-PARCELS: Final = table(sort=TEXT, bucket=IntegerType(), content=BinaryType())
+PARCELS: Final = pa.schema(
+    [("sort", pa.string()), ("bucket", pa.int32()), ("content", pa.binary())]
+)
 """Rows of one sort for one task of the next stage; what is not for a task is in bucket 0."""
 
 PARCEL_ROWS: Final = 1 << 16
@@ -56,7 +56,7 @@ def pack(sort: str, rows: Batch, starts: list[int], buckets: Integers) -> Iterat
             numbers.append(bucket)
     content = pa.array(contents, pa.binary())
     columns = [pa.repeat(sort, len(numbers)), pa.array(numbers, pa.int32()), content]
-    yield pa.record_batch(columns, schema=arrow_schema(PARCELS))
+    yield pa.record_batch(columns, schema=PARCELS)
 
 
 def content_of(rows: Batch) -> bytes:
@@ -70,7 +70,7 @@ def content_of(rows: Batch) -> bytes:
     return content
 
 
-def rows_of_content(content: Any, schema: Any) -> Batch:  # noqa: ANN401 pyarrow has no types
+def rows_of_content(content: Any, schema: Schema) -> Batch:  # noqa: ANN401 pyarrow has no types
     """The rows in a parcel."""
     data = content.as_buffer()
     length = int.from_bytes(data[:SIZE_BYTES], "little")
@@ -79,11 +79,10 @@ def rows_of_content(content: Any, schema: Any) -> Batch:  # noqa: ANN401 pyarrow
 
 
 def row_chunks(
-    batches: Iterable[Batch], schema: StructType, *, apart: bool = True
+    batches: Iterable[Batch], schema: Schema, *, apart: bool = True
 ) -> Iterator[tuple[int, Batch]]:
     """The rows in parcels of one sort, many at a time, and their bucket, if those of different
     buckets are to be kept apart."""
-    target = arrow_schema(schema)
     pending: list[Batch] = []
     rows = 0
     current = -1
@@ -93,27 +92,26 @@ def row_chunks(
                 yield current, concat_batches(pending, schema)
                 pending, rows = [], 0
             current = bucket
-            pending.append(rows_of_content(content, target))
+            pending.append(rows_of_content(content, schema))
             rows += pending[-1].num_rows
     if pending:
         yield current, concat_batches(pending, schema)
 
 
 def tables_of_partition(
-    batches: Iterable[Batch], schemas: Mapping[str, StructType]
+    batches: Iterable[Batch], schemas: Mapping[str, Schema]
 ) -> tuple[int, dict[str, Batch]]:
     """All rows in these parcels by their sort, and the bucket of the last."""
-    targets = {sort: arrow_schema(schema) for sort, schema in schemas.items()}
     found: dict[str, list[Batch]] = {sort: [] for sort in schemas}
     bucket = 0
     for batch in batches:
         columns = (batch["sort"].to_pylist(), batch["bucket"].to_pylist(), batch["content"])
         for sort, number, content in zip(*columns, strict=True):
             bucket = number
-            found[sort].append(rows_of_content(content, targets[sort]))
+            found[sort].append(rows_of_content(content, schemas[sort]))
     return bucket, {sort: concat_batches(rows, schemas[sort]) for sort, rows in found.items()}
 
 
-def unpacked(batches: Iterable[Batch], schema: StructType) -> Iterator[Batch]:
+def unpacked(batches: Iterable[Batch], schema: Schema) -> Iterator[Batch]:
     """The rows in parcels of one sort."""
     return (rows for _, rows in row_chunks(batches, schema, apart=False))

@@ -17,13 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
-from pyspark.sql.types import IntegerType, StructType
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from antecede_audit.columns.arrow_rows import (
     ArrowTable,
     Batch,
     Integers,
-    arrow_schema,
+    Schema,
     gc_disabled,
 )
 from antecede_audit.parcels import PARCELS, tables_of_partition
@@ -76,12 +76,12 @@ class Shuffle(ABC):
         """All of them, which are few, or here already."""
 
     @abstractmethod
-    def gathered(self, stage: Stage, schema: StructType) -> ArrowTable:
+    def gathered(self, stage: Stage, schema: Schema) -> ArrowTable:
         """The few rows of this schema that a stage makes of them."""
 
     @abstractmethod
     def grouped(
-        self, stage: Stage, schema: StructType, by: Sequence[str], how: Mapping[str, str]
+        self, stage: Stage, schema: Schema, by: Sequence[str], how: Mapping[str, str]
     ) -> list[dict[str, Any]]:
         """The rows that a stage makes of them, those with equal keys put together like this."""
 
@@ -93,7 +93,7 @@ class Shuffle(ABC):
     def weighed(self, stack: ExitStack) -> None:
         """From here on, until the stack is left, there is nothing but parcels."""
 
-    def collected(self, schemas: Mapping[str, StructType]) -> dict[str, Batch]:
+    def collected(self, schemas: Mapping[str, Schema]) -> dict[str, Batch]:
         """The rows in parcels of these sorts: they are known to be few."""
         return tables_of_partition(self.only(*schemas).batches(), schemas)[1]
 
@@ -127,9 +127,10 @@ class SparkShuffle(Shuffle):
     def __init__(self, parcels: DataFrame) -> None:
         self._parcels: Final = parcels
 
-    def rows(self, stage: Stage, schema: StructType) -> DataFrame:
+    def rows(self, stage: Stage, schema: Schema) -> DataFrame:
         """What a stage makes of them, as a table of Spark's."""
-        return self._parcels.mapInArrow(named(partial(without_gc, stage=stage)), schema)
+        stage = named(partial(without_gc, stage=stage))
+        return self._parcels.mapInArrow(stage, from_arrow_schema(schema))
 
     def only(self, *sorts: str) -> "SparkShuffle":
         return SparkShuffle(self._parcels.where(F.col("sort").isin(*sorts)).select(*PARCELS.names))
@@ -140,7 +141,7 @@ class SparkShuffle(Shuffle):
     def moved(self, sorts: Sequence[str], tasks: int, buckets: int | None = None) -> "SparkShuffle":
         wanted = self.only(*sorts)._parcels
         if buckets is not None:
-            task = (F.col("bucket") * tasks / buckets).cast(IntegerType())
+            task = (F.col("bucket") * tasks / buckets).cast("int")
             wanted = wanted.withColumn("bucket", task)
         return SparkShuffle(wanted.repartitionById(tasks, "bucket"))
 
@@ -155,11 +156,11 @@ class SparkShuffle(Shuffle):
         found: list[Batch] = self._parcels.toArrow().to_batches()
         return found
 
-    def gathered(self, stage: Stage, schema: StructType) -> ArrowTable:
+    def gathered(self, stage: Stage, schema: Schema) -> ArrowTable:
         return self.rows(stage, schema).toArrow()
 
     def grouped(
-        self, stage: Stage, schema: StructType, by: Sequence[str], how: Mapping[str, str]
+        self, stage: Stage, schema: Schema, by: Sequence[str], how: Mapping[str, str]
     ) -> list[dict[str, Any]]:
         values = [self.HOW[one](name).alias(name) for name, one in how.items()]
         rows = self.rows(stage, schema).groupBy(*by).agg(*values).collect()
@@ -196,11 +197,10 @@ class LocalShuffle(Shuffle):
         return self._of([*without_gc(task, stage)] for task in self._tasks)
 
     def moved(self, sorts: Sequence[str], tasks: int, buckets: int | None = None) -> "LocalShuffle":
-        schema = arrow_schema(PARCELS)
-        parcels = pa.Table.from_batches(self.only(*sorts).batches(), schema)
+        parcels = pa.Table.from_batches(self.only(*sorts).batches(), PARCELS)
         bucket = parcels["bucket"].to_numpy()
         task = bucket if buckets is None else bucket * tasks // buckets
-        parcels = parcels.set_column(1, schema.field(1), pa.array(task, pa.int32()))
+        parcels = parcels.set_column(1, PARCELS.field(1), pa.array(task, pa.int32()))
         return self._of(
             parcels.filter(pa.array(task == number)).to_batches() for number in range(tasks)
         )
@@ -214,12 +214,12 @@ class LocalShuffle(Shuffle):
     def batches(self) -> list[Batch]:
         return [one for task in self._tasks for one in task]
 
-    def gathered(self, stage: Stage, schema: StructType) -> ArrowTable:
+    def gathered(self, stage: Stage, schema: Schema) -> ArrowTable:
         batches = [one for task in self._tasks for one in without_gc(task, stage)]
-        return pa.Table.from_batches(batches, arrow_schema(schema))
+        return pa.Table.from_batches(batches, schema)
 
     def grouped(
-        self, stage: Stage, schema: StructType, by: Sequence[str], how: Mapping[str, str]
+        self, stage: Stage, schema: Schema, by: Sequence[str], how: Mapping[str, str]
     ) -> list[dict[str, Any]]:
         lists = [(name, "list") for name in how]
         groups = self.gathered(stage, schema).group_by([*by], use_threads=False).aggregate(lists)

@@ -34,7 +34,7 @@ from antecede.runtime.errors import Stranded, fenced_sentence
 from antecede.runtime.input_lines import InputLines
 from antecede.runtime.leaving import Linger
 from antecede.runtime.node import Node
-from antecede.runtime.observe.prometheus import serve_metrics
+from antecede.runtime.observe.http_server import serve_metrics
 from antecede.runtime.opening import NodeOpening
 from antecede.units import duration_text
 

@@ -1,5 +1,6 @@
 """The documents build as a site without a warning, every page is on it, and nothing leaves it."""
 
+import importlib
 import re
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("mkdocs", reason="the Python package mkdocs is not installed")
+pytest.importorskip("mkdocstrings", reason="the Python package mkdocstrings is not installed")
 
 from tests.documents.pages import ROOT, all_pages
 
@@ -69,3 +71,28 @@ def test_links_to_files_outside_the_site_became_text(site: Path) -> None:
     page = (site / "tutorial.html").read_text(encoding="utf-8")
     assert "<code>examples/README.md</code>" in page
     assert 'href="../examples' not in page
+
+
+NOT_DOCUMENTED = {
+    "antecede": {"__version__", "compiled", "AntecedeError", "BufferFull", "LocalError"},
+    "antecede.events": {"Event"},
+}
+"""Modules have pages of their own, these errors stand with the others, and unions have no words."""
+
+
+@pytest.mark.parametrize(
+    ("package", "page"),
+    [
+        ("antecede", "nodes"),
+        ("antecede.blocking", "blocking"),
+        ("antecede.errors", "errors"),
+        ("antecede.events", "events"),
+        ("antecede.testing", "testing"),
+    ],
+)
+def test_every_public_name_is_in_the_reference(site: Path, package: str, page: str) -> None:
+    text = (site / "reference" / "api" / f"{page}.html").read_text(encoding="utf-8")
+    shown = set(re.findall(rf'id="{re.escape(package)}\.(\w+)"', text))
+    module = importlib.import_module(package)
+    public = {name for name in module.__all__ if not isinstance(getattr(module, name), type(re))}
+    assert public - shown - NOT_DOCUMENTED.get(package, set()) == set()

@@ -14,6 +14,7 @@ from antecede.endpoint.protocol_driver import ProtocolDriver
 from antecede.endpoint.sender import MessageSender
 from antecede.events import Report
 from antecede.membership.contact import Contact
+from antecede.membership.sessions import SessionTable
 from antecede.transport.session import Session
 
 
@@ -21,13 +22,18 @@ from antecede.transport.session import Session
 class CrashRecovery:
     """Joins the core, the sessions and what is kept of both."""
 
-    __slots__ = ("_core", "_kept", "_process", "_sending", "urgent")
+    __slots__ = ("_core", "_kept", "_process", "_sending", "_sessions", "urgent")
 
     def __init__(
-        self, kept: DurableNodeState | None, core: ProtocolDriver, sending: MessageSender
+        self,
+        kept: DurableNodeState | None,
+        core: ProtocolDriver,
+        sessions: SessionTable,
+        sending: MessageSender,
     ) -> None:
         self._kept: Final = kept
         self._core: Final = core
+        self._sessions: Final = sessions
         self._process: Final[NodeProcess] = core.process
         self._sending: Final = sending
         # Whether what `changes` has answered with must be on disk before anything shows.
@@ -77,7 +83,7 @@ class CrashRecovery:
     def known(self, name: str) -> PeerRecord | None:
         """What was known of a peer that was not added since the crash."""
         known = None if self._kept is None else self._kept.peer_called(name)
-        return None if known is None or known.id in self._core.sessions else known
+        return None if known is None or known.id in self._sessions.by_id else known
 
     def formers(self) -> list[PeerRecord]:
         """Incarnations that had left, and for whose next one messages waited: in old journals."""

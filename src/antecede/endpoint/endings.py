@@ -19,6 +19,7 @@ from antecede.endpoint.session_maker import SessionFactory
 from antecede.events import NodeFenced, PeerLeft, Report
 from antecede.membership.directory import Directory
 from antecede.membership.fences import LEFT_OWING, RESTARTED, Expulsions
+from antecede.membership.sessions import SessionTable
 from antecede.transport.session import Session
 from antecede.wire.expulsions import FENCE_REASON_LIMIT, ExpulsionRecord
 
@@ -38,6 +39,7 @@ class Endings:
         "_sending",
         "_sessions",
         "_survival",
+        "_table",
         "fenced",
     )
 
@@ -45,6 +47,7 @@ class Endings:
         self,
         me: str,
         core: ProtocolDriver,
+        table: SessionTable,
         sessions: SessionFactory,
         fences: Expulsions,
         directory: Directory,
@@ -55,6 +58,7 @@ class Endings:
     ) -> None:
         self._me: Final = me
         self._core: Final = core
+        self._table: Final = table
         self._process: Final[NodeProcess] = core.process
         self._sessions: Final = sessions
         self._fences: Final = fences
@@ -82,14 +86,14 @@ class Endings:
     def expel(self, session: Session, by: str, reason: str, now_ns: i64) -> None:
         """Go on without an incarnation; where the order cannot do that, only forget it."""
         if not self._process.can_expel():
-            if session.id in self._core.sessions:
+            if session.id in self._table.by_id:
                 self.give_up(session, now_ns)
             self.await_successor(session, now_ns, expelled=reason != RESTARTED)
             return
         stone = ExpulsionRecord(
             session.name, session.incarnation, by, reason[: FENCE_REASON_LIMIT >> 2]
         )
-        self._fences.expel(session, stone, now_ns)
+        self._core.expel(session, stone, now_ns)
         self.apply_expulsions(now_ns)
 
     def apply_expulsions(self, now_ns: i64) -> None:
@@ -102,7 +106,7 @@ class Endings:
             elif isinstance(report, DeliveryUnknown):
                 unconfirmed.setdefault(int(report.process), []).append(int(report.sequence))
             elif isinstance(report, SelfExpelled):
-                self.stop_for_good(self._fences.own_report(self._core.name_of(report.by)), now_ns)
+                self.stop_for_good(self._fences.own_report(self._table.name_of(report.by)), now_ns)
                 return
         for process in expelled:
             self._end_expelled(process, unconfirmed.get(process, []), now_ns)
@@ -111,7 +115,7 @@ class Endings:
     def _end_expelled(self, process: int, unconfirmed: list[int], now_ns: i64) -> None:
         """An incarnation is expelled: nothing passes any more, and its name waits for the next."""
         stone = self._fences.record_of(process)
-        session = self._core.remove(process)
+        session = self._table.remove(process)
         if session is None or stone is None:
             return  # It was never met here.
         _, early = self._process.receive_position(session.id)
@@ -136,7 +140,7 @@ class Endings:
         contact.begin_session(successor, 0)
         contact.expelled = expelled
         contact.is_new = False
-        self._core.add(successor)
+        self._table.add(successor)
         self._survival.record_peer(successor, contact)
         self._directory.greet_successor(contact, now_ns)
 
@@ -182,7 +186,7 @@ class Endings:
             if peer is None:
                 continue
             left = self._sessions.recalled(former, peer.datagram_size, peer.process)
-            self._core.add(left)
+            self._table.add(left)
             if self._process.misses(left.id):
                 self.expel(left, self._me, LEFT_OWING, now_ns)
             else:

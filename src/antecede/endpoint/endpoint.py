@@ -47,6 +47,7 @@ from antecede.membership.failure_detector import FailureDetector
 from antecede.membership.fences import KEY_WITHDRAWN, REMOVED, RESTARTED, Expulsions
 from antecede.membership.handshake_crypto import HandshakeCrypto, HandshakeMessage, SealedDatagram
 from antecede.membership.identity import Identity
+from antecede.membership.sessions import SessionTable
 from antecede.membership.tokens import TokenSource
 from antecede.membership.unfinished import CROWDED_OUT
 from antecede.transport.datagram_reader import DatagramReader
@@ -108,10 +109,11 @@ class Endpoint:
         self.losses: Final = LossReporter(self.reports, kept)
         self.inbox: Final = Inbox(me.payload_limit, self.reports, kept, limits.open_to_strangers)
         parts = OwnFragments()
-        self._core: Final = ProtocolDriver(me.name, process, self.inbox, parts, rows)
-        if kept is not None:
-            self._core.skip_ids(kept.last_id)
-        self._fences: Final = Expulsions(me.name, me.incarnation, self._core, kept)
+        self._table: Final = SessionTable(0 if kept is None else kept.last_id)
+        self._fences: Final = Expulsions(me.name, me.incarnation, self._table, kept)
+        self._core: Final = ProtocolDriver(
+            me.name, process, self.inbox, parts, rows, self._table, self._fences
+        )
         self.directory: Final = Directory(
             me,
             tokens,
@@ -125,22 +127,21 @@ class Endpoint:
         self.sending: Final = MessageSender(
             self._core, limits, self.directory, self.inbox, parts, kept
         )
-        self.survival: Final = CrashRecovery(kept, self._core, self.sending)
+        self.survival: Final = CrashRecovery(kept, self._core, self._table, self.sending)
         self._sessions: Final = SessionFactory(
-            self._core, self.survival, rows, limits.window, me.payload_limit, cumulative
+            self._table, self.survival, rows, limits.window, me.payload_limit, cumulative
         )
         self._incarnations: Final = Incarnations(me, tokens, self._fences, self.directory, kept)
         self._rollbacks: Final = Rollbacks(me, process)
-        self.waiting_for: Final = WaitingFor(me.name, self._core, limits.silent_ns)
-        self._reader: Final = DatagramReader(self._core, self._fences)
-        self.detector: Final = FailureDetector(self.directory, self._core)
-        self._writer: Final = DatagramWriter(parts, self.out, self._fences)
-        self._expulsion_news: Final = ExpulsionNews(
-            self.directory, self._fences, self._writer, self.reports
-        )
+        self.waiting_for: Final = WaitingFor(me.name, process, self._table, limits.silent_ns)
+        self._reader: Final = DatagramReader(self._core)
+        self.detector: Final = FailureDetector(self.directory, self._table, process)
+        self._writer: Final = DatagramWriter(parts, self.out)
+        self._news: Final = ExpulsionNews(self.directory, self._fences, self._writer, self.reports)
         self._endings: Final = Endings(
             me.name,
             self._core,
+            self._table,
             self._sessions,
             self._fences,
             self.directory,
@@ -198,7 +199,7 @@ class Endpoint:
             session = self._sessions.recalled(known, size, process)
         contact = Contact(name, address, process, size, session, stranger)
         self.directory.add(contact, now_ns)
-        self._core.add(session)
+        self._table.add(session)
         self.survival.restore_contact(session, contact, known)
 
     def remove_peer(self, name: str, now_ns: i64, reason: str = REMOVED) -> None:
@@ -314,15 +315,15 @@ class Endpoint:
 
     def name_of(self, session_id: int) -> str:
         """The name of the peer that has, or had, this id in the core."""
-        return self._core.name_of(session_id)
+        return self._table.name_of(session_id)
 
     def session_by_id(self, session_id: int) -> Session | None:
         """The session that has this id in the core; None if that incarnation is no more."""
-        return self._core.sessions.get(session_id)
+        return self._table.by_id.get(session_id)
 
     def is_over(self, session_id: int) -> bool:
         """Whether that incarnation of a peer is no more."""
-        return session_id not in self._core.sessions
+        return session_id not in self._table.by_id
 
     # What happens.
 
@@ -351,7 +352,7 @@ class Endpoint:
             session.credit.clear_unread()
             session.credit.grant()
             if session.credit.due:
-                self._core.request_write(session)
+                self._table.request_write(session)
         return self.inbox.take()
 
     def wake_ns(self) -> i64:
@@ -379,7 +380,7 @@ class Endpoint:
             self._watch_resuming(now_ns)
         while self._timers and self._timers[0][0] <= now_ns:
             due_ns, session_id = heappop(self._timers)
-            session = self._core.sessions.get(session_id)
+            session = self._table.by_id.get(session_id)
             if session is not None and session.on_timer(due_ns):
                 self._on_session_timer(session, now_ns)
         self.sending.on_room_freed(now_ns)
@@ -390,7 +391,7 @@ class Endpoint:
             self.out.clear()
             return
         self.sending.on_written()
-        for session in self._core.take_writable():
+        for session in self._table.take_writable():
             session.unmark()
             session.credit.grant()
             self._writer.write(session, now_ns)
@@ -460,7 +461,7 @@ class Endpoint:
             if ended is not None:
                 self._endings.stop_for_good(ended, now_ns)
             for expelled, room in self.directory.ghosts.take_to_tell():
-                self._expulsion_news.tell(expelled, address, room, now_ns)
+                self._news.tell(expelled, address, room, now_ns)
         elif kind == REFUSE:
             self.directory.receive_refusal(address, reader, letter, now_ns)
         else:
@@ -473,7 +474,7 @@ class Endpoint:
         if candidate is not None and candidate.must_wait(now_ns):
             return
         if session is None and candidate is None:
-            self._expulsion_news.on_stranger(address, token, data, now_ns)
+            self._news.on_stranger(address, token, data, now_ns)
             return
         if self._guard is not None:
             self._receive_sealed(address, SealedDatagram(data), session, candidate, token, now_ns)
@@ -531,7 +532,7 @@ class Endpoint:
             if session.try_report_move(now_ns):
                 self.reports.append(PeerMoved(name=session.name, address=seen_at(address)))
         session.extend_amplification_limit(address, size)
-        self._core.request_write(session)
+        self._table.request_write(session)
         if session.receipts.register(number):
             self._read(session, reader, number, now_ns)
             session.receipts.record(number, floor, now_ns)
@@ -613,7 +614,7 @@ class Endpoint:
         self.losses.tell_too_large(session.name, session.payload_limit, too_large)
         if self._leaving != STAYS:
             self._say_bye_to(session)
-        self._core.request_write(session)
+        self._table.request_write(session)
         return session
 
     def _check_rollback(self, candidate: Candidate, seal: SessionKeys | None, now_ns: i64) -> None:
@@ -634,7 +635,7 @@ class Endpoint:
             self.directory.accept_candidate(candidate)
             candidate.establish(seal, now_ns)
             self._endings.expel(session, self._me.name, theirs, now_ns)
-            self._expulsion_news.tell(session, candidate.address, GREETING_SIZE, now_ns)
+            self._news.tell(session, candidate.address, GREETING_SIZE, now_ns)
             raise RemoteError(theirs)
 
     # Leaving, inside.
@@ -647,7 +648,7 @@ class Endpoint:
         """Say bye; with it go the last ack and permit, which nobody can be asked for later."""
         session.standing.say_bye(self._leaving)
         session.outgoing.repeat_control()
-        self._core.request_write(session)
+        self._table.request_write(session)
 
     # Timers, inside.
 
@@ -683,4 +684,4 @@ class Endpoint:
             if session.standing.detect_silence(now_ns, self._limits.silent_ns):
                 self.reports.append(PeerSilent(name=session.name, silent_ns=silent_ns))
         session.heartbeat(now_ns, self._limits.heartbeat_ns)
-        self._core.request_write(session)
+        self._table.request_write(session)

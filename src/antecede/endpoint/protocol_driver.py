@@ -13,33 +13,32 @@ from antecede.core.packets import Ack, ExpulsionAck, ExpulsionNotice, YouAreExpe
 from antecede.core.process import NEVER_NS, NodeProcess, Outbox, perform_effects
 from antecede.core.values import Message, Packet
 from antecede.endpoint.inbox import Inbox
+from antecede.membership.fences import Expulsions
+from antecede.membership.sessions import SessionTable
+from antecede.transport.datagram_reader import FrameHandler
 from antecede.transport.event_rows import EventSink
 from antecede.transport.numbering import OwnFragments
 from antecede.transport.recovery.in_flight import SentDatagram
 from antecede.transport.session import ME, Session
-
-FORMER_MAX: Final = 1024
-"""Incarnations that are over and whose names are remembered, because they may owe permits."""
+from antecede.wire.expulsions import ExpulsionRecord
 
 
 @final
-class ProtocolDriver(Outbox):
+class ProtocolDriver(Outbox, FrameHandler):
     """Drives the core of one node."""
 
     __slots__ = (
-        "_by_name",
-        "_former",
+        "_by_id",
+        "_expulsions",
         "_gone_news",
         "_inbox",
-        "_last_id",
         "_name",
         "_own_parts",
         "_recent",
         "_rows",
+        "_sessions",
         "_unlogged",
-        "marked",
         "process",
-        "sessions",
     )
 
     def __init__(
@@ -49,6 +48,8 @@ class ProtocolDriver(Outbox):
         inbox: Inbox,
         own_parts: OwnFragments,
         rows: EventSink | None,
+        sessions: SessionTable,
+        expulsions: Expulsions,
     ) -> None:
         self._name: Final = name
         self.process: Final = process
@@ -56,46 +57,13 @@ class ProtocolDriver(Outbox):
         self._own_parts: Final = own_parts
         self._rows: Final = rows
         self._unlogged: list[Message] = []
-        # The sessions by their id in the core, and those that have to be written to.
-        self.sessions: Final[dict[int, Session]] = {}
-        self._by_name: Final[dict[str, list[Session]]] = {}
-        self.marked: list[Session] = []
-        # The names of those that are over, by their id.
-        self._former: Final[dict[int, str]] = {}
-        self._last_id: i64 = 0
+        self._sessions: Final = sessions
+        self._by_id: Final = sessions.by_id
+        self._expulsions: Final = expulsions
         # What the core wants told to peers that are gone: nobody need be told.
         self._gone_news: list[tuple[int, list[int]]] = []
         # The session that was looked for last, which is most often the next one too.
         self._recent: Session | None = None
-
-    def add(self, session: Session) -> None:
-        """There is a session with a peer."""
-        self.sessions[session.id] = session
-        self._by_name.setdefault(session.name, []).append(session)
-
-    def remove(self, process: i64) -> Session | None:
-        """There is none any more; the one that there was."""
-        session = self.sessions.pop(process, None)
-        if session is not None:
-            left = [other for other in self._by_name[session.name] if other is not session]
-            if left:
-                self._by_name[session.name] = left
-            else:
-                del self._by_name[session.name]
-        return session
-
-    def sessions_of(self, name: str) -> list[Session]:
-        """Those with incarnations of this name: a few at most."""
-        return self._by_name.get(name, [])
-
-    def skip_ids(self, last: i64) -> None:
-        """Ids up to this one were used before a crash."""
-        self._last_id = last
-
-    def new_id(self) -> i64:
-        """An id for an incarnation of a peer; none is ever used for two."""
-        self._last_id += 1
-        return self._last_id
 
     # What the core is told.
 
@@ -110,8 +78,7 @@ class ProtocolDriver(Outbox):
         self.process.submit_into(targets, payload, now_ns, self)
         self._log_deliveries(rows, now_ns)
 
-    def arrive(self, session: Session, packet: Packet, now_ns: i64) -> None:
-        """A packet has come from a peer."""
+    def on_packet(self, session: Session, packet: Packet, now_ns: i64) -> None:
         self._recent = session
         self.process.arrive_into(session.id, packet, now_ns, self)
         if self._rows is not None:
@@ -143,11 +110,8 @@ class ProtocolDriver(Outbox):
 
     def forget(self, session: Session, now_ns: i64) -> list[int]:
         """A peer delivers nothing more: which of our messages it may never have delivered."""
-        self.remove(session.id)
+        self._sessions.forget(session)
         self._recent = None
-        self._former[session.id] = session.name
-        if len(self._former) > FORMER_MAX:
-            del self._former[next(iter(self._former))]
         given_up = self.process.abandon_into(session.id, now_ns, self)
         self._log_the_rest(now_ns)
         return given_up
@@ -156,14 +120,22 @@ class ProtocolDriver(Outbox):
         """A peer is there: it will hear of all expulsions."""
         self.process.on_met_into(session.id, now_ns, self)
 
-    def expel(self, session: Session, now_ns: i64) -> None:
+    def expel(self, session: Session, record: ExpulsionRecord, now_ns: i64) -> None:
         """Go on without a peer."""
+        self._expulsions.remember(session.id, record)
         self.process.expel_into(session.id, now_ns, self)
         self._drop_gone_news(now_ns)
 
-    def arrive_expulsion(self, session: Session, packet: Packet, now_ns: i64) -> None:
-        """A notice, or that one was noted, has come from a peer."""
-        self.arrive(session, packet, now_ns)
+    def on_expulsions(self, session: Session, records: list[ExpulsionRecord], now_ns: i64) -> None:
+        processes = self._expulsions.read_notices(session, records)
+        self.on_packet(session, ExpulsionNotice(processes, None), now_ns)
+        self._drop_gone_news(now_ns)
+
+    def on_expulsions_acked(
+        self, session: Session, records: list[ExpulsionRecord], now_ns: i64
+    ) -> None:
+        known = self._expulsions.read_noted(session, records)
+        self.on_packet(session, ExpulsionAck(known), now_ns)
         self._drop_gone_news(now_ns)
 
     def _log_the_rest(self, now_ns: i64) -> None:
@@ -183,23 +155,23 @@ class ProtocolDriver(Outbox):
     def transmit(self, target: i64, packet: Packet) -> None:
         session = self._recent
         if session is None or session.id != target:
-            session = self.sessions.get(target)
+            session = self._by_id.get(target)
             if session is None:  # It is gone, whatever the core still has to say to it.
                 if isinstance(packet, ExpulsionNotice):
                     self._gone_news.append((int(target), packet.processes))
                 return
             self._recent = session
         if isinstance(packet, ExpulsionNotice):
-            session.owe_notices(packet.processes)
+            session.owe_notices(self._expulsions.records_of(packet.processes))
             inner = packet.inner
             if inner is not None:
                 session.outgoing.put(inner)
         elif isinstance(packet, ExpulsionAck):
-            session.owe_noted(packet.processes)
+            session.notices.owe_acks(self._expulsions.records_of(packet.processes))
         elif not isinstance(packet, YouAreExpelled):  # Those are told by the endpoint.
             session.outgoing.put(packet)
         if not session.marked:
-            self.request_write(session)
+            self._sessions.request_write(session)
 
     def deliver(self, message: Message) -> None:
         if self._rows is not None:
@@ -212,37 +184,21 @@ class ProtocolDriver(Outbox):
         else:
             session = self._recent
             if session is None or session.id != message.sender:
-                session = self.sessions[message.sender]
+                session = self._by_id[message.sender]
             self._inbox.put(session, sequence, message.payload)
-
-    def request_write(self, session: Session) -> None:
-        """A session has to be written to."""
-        if session.request_write():
-            self.marked.append(session)
-
-    def take_writable(self) -> list[Session]:
-        """The sessions that have to be written to, which is now done."""
-        marked = self.marked
-        self.marked = []
-        return marked
-
-    def name_of(self, process: i64) -> str:
-        """The name of the peer that has, or had, this id."""
-        session = self.sessions.get(process)
-        return self._former.get(process, "?") if session is None else session.name
 
     def process_of(self, sender: i64) -> i64:
         """A peer's id, or this node's, in the event log."""
         if sender == ME:
             return 0 if self._rows is None else self._rows.me
-        rows = self.sessions[sender].rows
+        rows = self._by_id[sender].rows
         return 0 if rows is None else rows.process
 
     def _log_submission(
         self, rows: EventSink, target: i64, sequence: i64, size: i64, now_ns: i64
     ) -> None:
         process = self.process_of(target)
-        if target == ME or self.sessions[target].met:
+        if target == ME or self._by_id[target].met:
             rows.submitted(sequence, process, size, now_ns)
         else:
             rows.submitted_to_stranger(target, sequence, process, size, now_ns)

@@ -6,7 +6,7 @@ from mypy_extensions import i64
 
 from antecede.durability.node_state import PeerRecord
 from antecede.endpoint.crash_recovery import CrashRecovery
-from antecede.endpoint.protocol_driver import ProtocolDriver
+from antecede.membership.sessions import SessionTable
 from antecede.transport.event_rows import EventSink, SessionRows
 from antecede.transport.session import Session
 
@@ -15,18 +15,18 @@ from antecede.transport.session import Session
 class SessionFactory:
     """Makes the sessions of one node, which share its limits and its event log."""
 
-    __slots__ = ("_core", "_cumulative", "_payload_limit", "_rows", "_survival", "_window")
+    __slots__ = ("_cumulative", "_payload_limit", "_rows", "_survival", "_table", "_window")
 
     def __init__(
         self,
-        core: ProtocolDriver,
+        table: SessionTable,
         survival: CrashRecovery,
         rows: EventSink | None,
         window: i64,
         payload_limit: i64,
         cumulative: bool,
     ) -> None:
-        self._core: Final = core
+        self._table: Final = table
         self._survival: Final = survival
         self._rows: Final = rows
         self._window: Final[i64] = window
@@ -35,7 +35,7 @@ class SessionFactory:
 
     def new(self, name: str, datagram_size: i64, process: i64) -> Session:
         """A session with an incarnation that nobody has met."""
-        return self._make(self._core.new_id(), name, datagram_size, process)
+        return self._make(self._table.new_id(), name, datagram_size, process)
 
     def recalled(self, known: PeerRecord, datagram_size: i64, process: i64) -> Session:
         """A session with an incarnation that was known before a crash."""

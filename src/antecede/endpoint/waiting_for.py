@@ -10,7 +10,8 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from antecede.endpoint.protocol_driver import ProtocolDriver
+from antecede.core.process import NodeProcess
+from antecede.membership.sessions import SessionTable
 from antecede.transport.advice import TakenAdvice
 from antecede.transport.session import Session
 from antecede.wire.advice import Advice
@@ -21,11 +22,14 @@ from antecede.wire.handshake import ADVICE_VERSION
 class WaitingFor:
     """What one node tells its peers, and what they have told it."""
 
-    __slots__ = ("_core", "_me", "silent_ns")
+    __slots__ = ("_me", "_process", "_sessions", "silent_ns")
 
-    def __init__(self, me: str, core: ProtocolDriver, silent_ns: i64) -> None:
+    def __init__(
+        self, me: str, process: NodeProcess, sessions: SessionTable, silent_ns: i64
+    ) -> None:
         self._me: Final = me
-        self._core: Final = core
+        self._process: Final = process
+        self._sessions: Final = sessions
         # After how long without a word a peer is silent.
         self.silent_ns: Final[i64] = silent_ns
 
@@ -33,23 +37,23 @@ class WaitingFor:
 
     def oldest(self) -> int:
         """The id of our oldest message that somebody has not delivered yet, or of the next one."""
-        return int(self._core.process.oldest_unacked())
+        return int(self._process.oldest_unacked())
 
     def owes(self, session: Session) -> bool:
         """Whether a peer owes an acknowledgement of a message, or a permit that is missed."""
-        process = self._core.process
+        process = self._process
         return process.unacked_by(session.id) > 0 or process.misses(session.id)
 
     def acknowledged(self, session: Session) -> int:
         """The last of our ids that a peer has acknowledged."""
-        return self._core.process.acknowledged(session.id)
+        return self._process.acknowledged(session.id)
 
     def unacknowledged(self) -> list[Session]:
         """The peers that owe an acknowledgement of a message that has left for them."""
-        process = self._core.process
+        process = self._process
         held = {int(one.target): one.first for one in process.waiting()}
         found: list[Session] = []
-        for session in self._core.sessions.values():
+        for session in self._sessions.by_id.values():
             if session.is_here() and process.unacked_by(session.id) > 0:
                 first = held.get(int(session.id))
                 if first is None or process.oldest_owed(session.id) < first:
@@ -62,7 +66,7 @@ class WaitingFor:
         """A peer has asked for the permit of our message `lowest`: if it has to wait, say why."""
         session.waits.due = None
         session.waits.asked = 0
-        process = self._core.process
+        process = self._process
         if process.frontier(session.id) >= lowest or process.submitted_to(session.id) < lowest:
             return
         session.waits.asked = lowest
@@ -71,16 +75,13 @@ class WaitingFor:
 
     def is_asking(self, session: Session) -> bool:
         """Whether a peer has asked for a permit and is still without it."""
-        return (
-            session.waits.asked > 0
-            and self._core.process.frontier(session.id) < session.waits.asked
-        )
+        return session.waits.asked > 0 and self._process.frontier(session.id) < session.waits.asked
 
     def hindering(self, session: Session, now_ns: i64) -> Advice | None:
         """Whom the permit that a peer has asked for waits for; of several the longest quiet."""
         found: Advice | None = None
-        for process in self._core.process.hindered_by(session.id, session.waits.asked):
-            other = self._core.sessions.get(process)
+        for process in self._process.hindered_by(session.id, session.waits.asked):
+            other = self._sessions.by_id.get(process)
             if other is None or other.name == session.name:
                 continue
             silent_ns = now_ns - other.standing.heard_ns

@@ -12,9 +12,9 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.process import NEVER_NS, NodeProcess
-from antecede.endpoint.protocol_driver import ProtocolDriver
 from antecede.membership.contact import HELLO_NS, Contact
 from antecede.membership.directory import Directory
+from antecede.membership.sessions import SessionTable
 from antecede.transport.peer_lifecycle import MET, RESUMING
 from antecede.transport.session import Session
 
@@ -91,7 +91,6 @@ class FailureDetector:
     __slots__ = (
         "_answered_by",
         "_changed_ns",
-        "_core",
         "_departed",
         "_directory",
         "_here",
@@ -100,15 +99,16 @@ class FailureDetector:
         "_process",
         "_round_ns",
         "_round_took_ns",
+        "_sessions",
         "_silence_ns",
         "members",
         "undecided",
     )
 
-    def __init__(self, directory: Directory, core: ProtocolDriver) -> None:
+    def __init__(self, directory: Directory, sessions: SessionTable, process: NodeProcess) -> None:
         self._directory: Final = directory
-        self._core: Final = core
-        self._process: Final[NodeProcess] = core.process
+        self._sessions: Final = sessions
+        self._process: Final = process
         # What the policy allows; 0: nobody is watched.
         self._silence_ns: i64 = 0
         self._look_at_ns: i64 = NEVER_NS
@@ -243,7 +243,7 @@ class FailureDetector:
         for contact in self._directory.by_name.values():
             if is_reached(contact):
                 contact.session.ping_due = True
-                self._core.request_write(contact.session)
+                self._sessions.request_write(contact.session)
 
     def _ask_again(self, silent: list[Session], now_ns: i64) -> None:
         """Others have just answered: the silent ones get every chance to do so as well.
@@ -254,7 +254,7 @@ class FailureDetector:
             contact = self._directory.by_name[session.name]
             if is_reached(contact):
                 session.ping_due = True
-                self._core.request_write(session)
+                self._sessions.request_write(session)
             elif contact.address is not None and contact.hello_at_ns > now_ns + HELLO_NS:
                 contact.schedule_hello(now_ns)
                 self._directory.plan_hello(contact)

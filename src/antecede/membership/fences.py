@@ -11,10 +11,9 @@ from mypy_extensions import i64
 
 from antecede.core.errors import RemoteError
 from antecede.core.fence import EXPELLED_LIMIT
-from antecede.core.packets import ExpulsionAck, ExpulsionNotice
 from antecede.durability.node_state import DurableNodeState
-from antecede.endpoint.protocol_driver import ProtocolDriver
 from antecede.events import NodeFenced
+from antecede.membership.sessions import SessionTable
 from antecede.transport.session import ME, Session
 from antecede.wire.expulsions import ExpulsionRecord
 
@@ -38,7 +37,7 @@ class Expulsions:
     """The expelled incarnations that one node knows of."""
 
     __slots__ = (
-        "_core", "_hearsay", "_ids", "_incarnation", "_kept", "_met", "_name", "_newest",
+        "_hearsay", "_ids", "_incarnation", "_kept", "_met", "_name", "_newest", "_sessions",
         "_stones",
     )  # fmt: skip
 
@@ -46,12 +45,12 @@ class Expulsions:
         self,
         name: str,
         incarnation: i64,
-        core: ProtocolDriver,
+        sessions: SessionTable,
         kept: DurableNodeState | None = None,
     ) -> None:
         self._name: Final = name
         self._incarnation: i64 = incarnation
-        self._core: Final = core
+        self._sessions: Final = sessions
         # What is told of each, by its id in the core; and the ids, by what is told: the name and
         # the incarnation, which also stands for ids of incarnations before it.
         self._stones: Final[dict[int, ExpulsionRecord]] = {}
@@ -121,47 +120,31 @@ class Expulsions:
             return None
         return ExpulsionRecord(found.name, session.incarnation, found.by, found.reason)
 
-    def newest_records(self, processes: list[int]) -> list[ExpulsionRecord]:
-        """What is to be told of these: of each name the newest, which stands for all before it."""
-        newest: dict[str, ExpulsionRecord] = {}
-        for process in processes:
-            stone = self._stones[process]
-            known = newest.get(stone.name)
-            if known is None or known.incarnation < stone.incarnation:
-                newest[stone.name] = stone
-        return list(newest.values())
+    def records_of(self, processes: list[int]) -> dict[int, ExpulsionRecord]:
+        """What is to be told of these, by their ids in the core."""
+        return {process: self._stones[process] for process in processes}
 
-    def others(self, processes: list[int], stones: list[ExpulsionRecord]) -> list[int]:
-        """Those of these processes for whom none of the stones stands: another name has theirs."""
-        names = {stone.name: True for stone in stones}
-        return [process for process in processes if self._stones[process].name not in names]
-
-    def expel(self, session: Session, stone: ExpulsionRecord, now_ns: i64) -> None:
-        """This node decides to go on without a peer."""
-        self._remember(session.id, stone)
-        self._core.expel(session, now_ns)
-
-    def read_notices(self, session: Session, stones: list[ExpulsionRecord], now_ns: i64) -> None:
-        """A peer says who is expelled: nothing else of its datagram counts before that."""
+    def read_notices(self, session: Session, stones: list[ExpulsionRecord]) -> list[int]:
+        """A peer says who is expelled; their ids in the core."""
         self._count_hearsay(session, stones)
         processes: list[int] = []
         for stone in stones:
             for process in self._ids_up_to(stone):
                 processes.append(process)
-                self._remember(process, stone)
+                self.remember(process, stone)
         # Who tells of them need not be told: its own word may be the only one that comes.
         session.noted(processes)
-        self._core.arrive_expulsion(session, ExpulsionNotice(processes, None), now_ns)
+        return processes
 
-    def read_noted(self, session: Session, stones: list[ExpulsionRecord], now_ns: i64) -> None:
-        """A peer has taken note of these."""
+    def read_noted(self, session: Session, stones: list[ExpulsionRecord]) -> list[int]:
+        """A peer has taken note of these; their ids in the core."""
         known: list[int] = []
         for stone in stones:
             for incarnation, processes in self._ids.get(stone.name, {}).items():
                 if incarnation <= stone.incarnation:
                     known += processes
         session.noted(known)
-        self._core.arrive_expulsion(session, ExpulsionAck(known), now_ns)
+        return known
 
     def _count_hearsay(self, session: Session, stones: list[ExpulsionRecord]) -> None:
         """`RemoteError` if a peer tells of more that nobody here has heard of than may be true."""
@@ -175,7 +158,8 @@ class Expulsions:
                 raise RemoteError(f"news of {strange} that nobody has heard of")
             self._hearsay[session.name] = strange
 
-    def _remember(self, process: i64, stone: ExpulsionRecord) -> None:
+    def remember(self, process: i64, stone: ExpulsionRecord) -> None:
+        """From now on this incarnation is expelled."""
         if process not in self._stones:
             self._put(process, stone)
             if self._kept is not None:
@@ -195,7 +179,7 @@ class Expulsions:
     def _ids_up_to(self, stone: ExpulsionRecord) -> list[int]:
         """The core's ids of an incarnation, and of those before it that are talked to."""
         ids = [int(self._id_of(stone))]
-        for session in self._core.sessions_of(stone.name):
+        for session in self._sessions.named(stone.name):
             if 0 < session.incarnation < stone.incarnation:
                 ids.append(int(session.id))
         return ids
@@ -203,7 +187,7 @@ class Expulsions:
     def _id_of(self, stone: ExpulsionRecord) -> i64:
         """The core's id of an incarnation; a new one if it was never heard of."""
         known = self._known_id(stone)
-        return self._core.new_id() if known < 0 else known
+        return self._sessions.new_id() if known < 0 else known
 
     def _known_id(self, stone: ExpulsionRecord) -> i64:
         """The core's id of an incarnation; -1 if it was never heard of."""
@@ -212,7 +196,7 @@ class Expulsions:
         expelled = self._ids.get(stone.name)
         if expelled is not None and stone.incarnation in expelled:
             return expelled[stone.incarnation][0]
-        for session in self._core.sessions_of(stone.name):
+        for session in self._sessions.named(stone.name):
             if session.incarnation == stone.incarnation:
                 return session.id
         return self._met.get(stone.name, {}).get(stone.incarnation, -1)

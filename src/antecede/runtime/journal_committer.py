@@ -2,40 +2,29 @@
 
 Everything that happens in one turn of the loop is one group: the records of what changed, and what
 may show when they are on disk: datagrams, deliveries, reports, and answers to whoever waits. One
-group is written at a time (`CommitWriter`). While it is synced the loop goes on, and the next one
-collects; the larger it gets, the less each message of it costs.
-
-If nothing is synced, the loop itself writes: that is a copy in memory. Otherwise the loop writes
-and the kernel syncs, and a file is begun anew in a thread. Where the kernel cannot be asked, the
-thread does it all.
+group is written at a time, by `commit_thread.py`. While it is synced the loop goes on, and the next
+one collects; the larger it gets, the less each message of it costs.
 
 When there is no room, the group is tried again until there is; meanwhile nothing is taken from the
 network, and nothing new is accepted (`JournalFull`). When the disk fails, the node stops.
-
-An application may keep something there, too (`AppJournal`): small values under names of its own.
 """
 
 import asyncio
 import logging
-import threading
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import suppress
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import partial
-from queue import SimpleQueue
-from threading import get_ident
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
-from antecede.core.errors import AntecedeError, LocalError
+from antecede.core.errors import AntecedeError
 from antecede.durability.errors import JournalFailed, JournalFull, JournalUnavailable
 from antecede.durability.journal import Journal
 from antecede.durability.node_state import DurableNodeState
-from antecede.durability.unconfirmed import DONE
 from antecede.endpoint.endpoint import Endpoint
 from antecede.events import Report
 from antecede.runtime.callbacks import EXITS, Callbacks
 from antecede.runtime.carriers.carrier import Carrier
-from antecede.runtime.confirming import Confirming
+from antecede.runtime.commit_thread import CommitWriter
 from antecede.runtime.deliveries import Deliveries
 from antecede.runtime.errors import NodeClosed
 from antecede.runtime.notifier import Notifier
@@ -43,117 +32,6 @@ from antecede.transport.datagram_writer import Datagram
 
 if TYPE_CHECKING:
     from antecede.runtime.kernel_sync import KernelSync
-
-Work: TypeAlias = Callable[[], str]
-Then: TypeAlias = Callable[[str | Exception], None]
-"""Called in the loop with why there is no room for more, empty if there is, or with what failed."""
-
-
-class CommitThread:
-    """Does work that may take long, one thing at a time, and says in the loop what came of it.
-
-    Not an executor: those refuse work as soon as the interpreter begins to exit, when a node that
-    was left open still has to be closed.
-    """
-
-    def __init__(self, name: str, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop: Final = loop
-        self._work: Final[SimpleQueue[tuple[Work, Then] | None]] = SimpleQueue()
-        self._thread: Final = threading.Thread(target=self._run, name=name, daemon=True)
-        self._thread.start()
-
-    def do(self, work: Work, then: Then) -> None:
-        """Call `work` in the thread, and `then` in the loop with its result or its exception."""
-        self._work.put((work, then))
-
-    def stop(self) -> None:
-        """Wait until what was asked for is done; nothing more may be asked for."""
-        self._work.put(None)
-        self._thread.join()
-
-    def _run(self) -> None:
-        while (task := self._work.get()) is not None:
-            work, then = task
-            try:
-                result: str | Exception = work()
-            except Exception as error:
-                result = error
-            with suppress(RuntimeError):  # The loop has ended: nobody wants to know.
-                self._loop.call_soon_threadsafe(then, result)
-
-
-class CommitWriter:
-    """Writes into one journal."""
-
-    def __init__(
-        self,
-        journal: Journal,
-        loop: asyncio.AbstractEventLoop,
-        *,
-        threaded: bool,
-        kernel: "KernelSync | None" = None,
-    ) -> None:
-        self._journal: Final = journal
-        self._thread: Final = CommitThread("antecede-journal", loop) if threaded else None
-        self._kernel: Final = kernel
-        self._then: Then | None = None
-
-    def put(self, body: bytes, snapshot: list[bytes] | None, then: Then) -> None:
-        """Commit these records, or begin a new file with a snapshot."""
-        if snapshot is not None:
-            self._do(partial(self._journal.rotate_file, snapshot), then)
-        elif self._kernel is not None:
-            self._write_and_sync(self._kernel, body, then)
-        else:
-            self._do(partial(self._journal.commit_body, body), then)
-
-    def stop(self) -> None:
-        """Wait until what was begun is done; nothing more may be put."""
-        if self._thread is not None:
-            self._thread.stop()
-        if self._kernel is not None:
-            self._kernel.stop()
-
-    def _do(self, write: Callable[[], None], then: Then) -> None:
-        """Write here, or in the thread."""
-        work = partial(self._then_room, write)
-        if self._thread is not None:
-            self._thread.do(work, then)
-            return
-        try:
-            result: str | Exception = work()
-        except Exception as error:  # As in the thread: who waits for the write must be answered.
-            result = error
-        then(result)
-
-    def _then_room(self, write: Callable[[], None]) -> str:
-        """Write; why there is no room for more."""
-        write()
-        return self._journal.shortage()
-
-    def _write_and_sync(self, kernel: "KernelSync", body: bytes, then: Then) -> None:
-        try:
-            descriptor = self._journal.append_body(body)
-        except AntecedeError as error:
-            then(error)
-            return
-        self._then = then
-        try:
-            kernel.sync(descriptor, self._on_synced)
-        except OSError:
-            self._do(self._journal.sync_appended, then)
-
-    def _on_synced(self, error: int) -> None:
-        then = self._then
-        assert then is not None, "something was put"
-        self._then = None
-        try:
-            self._journal.on_synced(error)
-            result: str | Exception = self._journal.shortage()
-        except AntecedeError as failed:
-            result = failed
-        then(result)
-
 
 FULL_SECONDS: Final = 0.2
 """How long to wait before a write is tried again for which there was no room."""
@@ -529,23 +407,6 @@ def do_now(action: Callable[[], None]) -> None:
     action()
 
 
-KEY_BYTES_MAX: Final = 1 << 10
-VALUE_BYTES_MAX: Final = 1 << 20
-"""What is kept here is written again whenever the journal is: positions, not data."""
-
-
-class OnDisk:
-    """Awaited, it ends when everything that has happened until then is on disk."""
-
-    def __init__(self, keeper: JournalCommitter, plan: Callable[[], None]) -> None:
-        self._keeper: Final = keeper
-        self._plan: Final = plan
-
-    def __await__(self) -> Generator[None, None, None]:
-        self._plan()
-        return self._keeper.wait_durable().__await__()
-
-
 class NeverOnDisk:
     """The same when the journal is closed: awaited, it says so. It does not hold the node."""
 
@@ -556,81 +417,3 @@ class NeverOnDisk:
     def __await__(self) -> Generator[None, None, None]:
         yield from ()
         raise self._failed or NodeClosed(self._name)
-
-
-class AppJournal:
-    """The application's own part of a journal.
-
-    What is put by the task, or the plain function, that is handling a message becomes durable in
-    the same commit as the confirmation of that message: after a crash either both count or neither.
-    """
-
-    def __init__(
-        self, keeper: JournalCommitter, confirming: Confirming, plan: Callable[[], None]
-    ) -> None:
-        self._keeper: Final = keeper
-        self._kept: Final = keeper.kept.handling
-        self._kept.on_disk = OnDisk(keeper, plan)
-        self._kept.pass_on = self._confirm_anywhere
-        self._owner: Final = get_ident()
-        self._loop: Final = asyncio.get_running_loop()
-        self._confirming: Final = confirming
-        # To be called when there is something to write.
-        self._plan: Final = plan
-
-    def put(self, key: str, value: bytes) -> Awaitable[None]:
-        """Keep `value` under `key`; `JournalFull` if nothing can be kept now.
-
-        Done when it returns, so a plain function may call it; awaiting it costs nothing.
-        """
-        if not isinstance(key, str) or not 0 < len(key.encode()) <= KEY_BYTES_MAX:
-            raise LocalError(f"a key is a text of 1 to {KEY_BYTES_MAX} bytes, not {key!r}")
-        if not isinstance(value, bytes) or len(value) > VALUE_BYTES_MAX:
-            raise LocalError(f"a value is at most {VALUE_BYTES_MAX} bytes")
-        self._keeper.check()
-        self._kept.put(key, value, self._confirming.number_in_hand())
-        return DONE
-
-    def remove(self, key: str) -> Awaitable[None]:
-        """Keep nothing under `key` any more."""
-        self._keeper.check()
-        if self._kept.value(key) is not None:
-            self._kept.put(key, None, self._confirming.number_in_hand())
-        return DONE
-
-    def get(self, key: str, default: bytes | None = None) -> bytes | None:
-        """What was put under `key` last, in this life of the node or one before."""
-        found = self._kept.value(key)
-        return default if found is None else found
-
-    def keys(self) -> list[str]:
-        """The keys under which something is kept."""
-        return sorted(self._kept.keys())
-
-    def told_when(self, after: Callable[[Callable[[], None]], None]) -> None:
-        """What is given up counts as told when `after`, called with an action then, does that.
-
-        By default it does when the listeners have returned.
-        """
-        self._keeper.after_telling = after
-
-    def serve_threads(self) -> None:
-        """From now on messages are confirmed by hand."""
-        self._confirming.by_asking = False
-
-    def _confirm_anywhere(self, number: int) -> None:
-        """`done()` was called, perhaps by a thread that does the work of a handler."""
-        if get_ident() == self._owner:
-            self._kept.confirm_here(number)
-        else:
-            with suppress(RuntimeError):  # The loop has ended: it comes again.
-                self._loop.call_soon_threadsafe(self._kept.confirm_here, number)
-
-    async def sync(self) -> None:
-        """Wait until everything that has been sent, confirmed or put so far is on disk.
-
-        What was put while a message is in hand is not part of that before the message is confirmed.
-        """
-        self._keeper.check()
-        self._plan()
-        await self._keeper.wait_durable()

@@ -19,6 +19,7 @@ from antecede.durability.unconfirmed import InboundMessage
 from antecede.endpoint.endpoint import Endpoint
 from antecede.events import NodeFenced, Report, Stranger
 from antecede.membership.contact import STATES
+from antecede.runtime.app_journal import AppJournal
 from antecede.runtime.backpressure import Backpressure
 from antecede.runtime.belonging import Belonging
 from antecede.runtime.callbacks import Callbacks
@@ -32,7 +33,7 @@ from antecede.runtime.confirming import InHand
 from antecede.runtime.deliveries import Deliveries, Handler
 from antecede.runtime.errors import NodeClosed, Stranded, TimedOut, UnknownPeer, fenced_sentence
 from antecede.runtime.introducing import Introductions
-from antecede.runtime.journal_committer import AppJournal, CommitterHooks, JournalCommitter
+from antecede.runtime.journal_committer import CommitterHooks, JournalCommitter
 from antecede.runtime.key_settings import give_keys, reload
 from antecede.runtime.leaving import Leaving, Linger
 from antecede.runtime.listeners import Listener, Listeners, forget, relookup_when_silent, troubles

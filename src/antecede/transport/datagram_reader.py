@@ -4,20 +4,19 @@ Frames are performed one by one, in order. A frame that makes no sense is a `Rem
 before it in the datagram has happened, the rest has not.
 """
 
+from abc import abstractmethod
 from typing import Final, final
 
 from librt.strings import read_i64_le
-from mypy_extensions import i64
+from mypy_extensions import i64, trait
 
 from antecede.core.errors import RemoteError
 from antecede.core.packets import Ack, Ask, ExpulsionAck, ExpulsionNotice, YouAreExpelled
 from antecede.core.values import Message, Packet
-from antecede.endpoint.protocol_driver import ProtocolDriver
-from antecede.membership.fences import Expulsions
 from antecede.transport.recovery.ranges import read_ranges
 from antecede.transport.session import Session
 from antecede.wire.advice import Advice, read_waiting
-from antecede.wire.expulsions import read_expulsion_records
+from antecede.wire.expulsions import ExpulsionRecord, read_expulsion_records
 from antecede.wire.frames import (
     ACK_RANGES,
     BYE,
@@ -46,13 +45,36 @@ ACK_DELAY_LIMIT_US: Final = 1 << 40
 """Nobody keeps an acknowledgement for longer; larger figures are nonsense."""
 
 
+@trait
+class FrameHandler:
+    """Whom the reader tells of what is not for the transport: the endpoint's protocol driver.
+
+    A trait, because that is an `Outbox` as well; whoever implements it is called without a detour.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def on_packet(self, session: Session, packet: Packet, now_ns: i64) -> None:
+        """A packet of the protocol has come from a peer."""
+
+    @abstractmethod
+    def on_expulsions(self, session: Session, records: list[ExpulsionRecord], now_ns: i64) -> None:
+        """A peer says who is expelled: nothing else of its datagram counts before that."""
+
+    @abstractmethod
+    def on_expulsions_acked(
+        self, session: Session, records: list[ExpulsionRecord], now_ns: i64
+    ) -> None:
+        """A peer has taken note of these."""
+
+
 @final
 class DatagramReader:
     """Reads the datagrams of one node."""
 
     __slots__ = (
-        "_core",
-        "_fences",
+        "_handler",
         "_index",
         "_joined",
         "_last",
@@ -68,9 +90,8 @@ class DatagramReader:
         "stopped",
     )
 
-    def __init__(self, core: ProtocolDriver, fences: Expulsions) -> None:
-        self._core: Final = core
-        self._fences: Final = fences
+    def __init__(self, handler: FrameHandler) -> None:
+        self._handler: Final = handler
         # The datagram's number, how many packets were in it so far, and the id of the last message.
         self._number: i64 = 0
         self._index: i64 = 0
@@ -154,7 +175,7 @@ class DatagramReader:
         self._index += 1
         if isinstance(packet, Ack):
             session.outgoing.delivered_up_to(packet.sequence)
-        self._core.arrive(session, packet, now_ns)
+        self._handler.on_packet(session, packet, now_ns)
         if isinstance(packet, Ask):
             self.asked = packet.lowest
 
@@ -176,7 +197,7 @@ class DatagramReader:
         self._last = sequence
         credit = session.credit
         delivered = credit.delivered
-        self._core.arrive(session, packet, now_ns)
+        self._handler.on_packet(session, packet, now_ns)
         if credit.delivered == delivered:
             credit.came_early(sequence, len(message.payload))
 
@@ -215,9 +236,10 @@ class DatagramReader:
         self.owed = True
         self.news = True
         if kind == EXPULSIONS:
-            self._fences.read_notices(session, read_expulsion_records(reader, True), now_ns)
+            self._handler.on_expulsions(session, read_expulsion_records(reader, True), now_ns)
         else:
-            self._fences.read_noted(session, read_expulsion_records(reader, False), now_ns)
+            records = read_expulsion_records(reader, False)
+            self._handler.on_expulsions_acked(session, records, now_ns)
 
     def _read_control(self, session: Session, reader: WireReader, kind: i64) -> None:
         if kind == MESSAGE_FRAGMENT:

@@ -12,7 +12,7 @@ from mypy_extensions import i64, mypyc_attr, u8
 
 from antecede.core.packets import Ack, DataPacket, Permit
 from antecede.core.values import Packet
-from antecede.membership.fences import Expulsions
+from antecede.transport.notices import shortened
 from antecede.transport.numbering import OwnFragments
 from antecede.transport.parts import FrameFragmenter
 from antecede.transport.recovery.in_flight import SentDatagram
@@ -27,19 +27,13 @@ from antecede.transport.session import (
     Session,
 )
 from antecede.wire.advice import write_waiting
-from antecede.wire.expulsions import (
-    STONES_MAX,
-    ExpulsionRecord,
-    expulsion_records_size,
-    write_expulsion_records,
-)
+from antecede.wire.expulsions import ExpulsionRecord, write_expulsion_records
 from antecede.wire.frames import (
     ACK_RANGES,
     BYE,
     CHALLENGE,
     CREDIT,
     EXPULSIONS,
-    EXPULSIONS_ACKED,
     FRAME_FRAGMENT,
     FRAME_OVERHEAD_MAX,
     HEADER_BYTES_MAX,
@@ -56,7 +50,7 @@ from antecede.wire.frames import (
     write_frame,
     write_header,
 )
-from antecede.wire.handshake import ADVICE_VERSION, UNKNOWN_SIZE, cut_text
+from antecede.wire.handshake import ADVICE_VERSION, UNKNOWN_SIZE
 from antecede.wire.hybrid import write_message
 from antecede.wire.packets import encode, payload_size, write_packet
 from antecede.wire.varint import varint_size, write_varint
@@ -95,7 +89,6 @@ class DatagramWriter:
     """Writes the datagrams of one node."""
 
     __slots__ = (
-        "_fences",
         "_header",
         "_index",
         "_last",
@@ -108,13 +101,7 @@ class DatagramWriter:
         "_writer",
     )
 
-    def __init__(
-        self,
-        parts: OwnFragments,
-        out: list[Datagram],
-        fences: Expulsions,
-    ) -> None:
-        self._fences: Final = fences
+    def __init__(self, parts: OwnFragments, out: list[Datagram]) -> None:
         self._parts: Final = parts
         self._out: Final = out
         self._writer: Final = BytesWriter()
@@ -192,7 +179,7 @@ class DatagramWriter:
             writer.append(u8(ACK_RANGES))
             session.receipts.write(writer, now_ns)
         self._write_link_control(session, sent)
-        if session.notices_due or session.noting:
+        if session.notices.due:
             self._write_expulsions(session, sent)
         if session.outgoing.has_control():
             self._write_control(session, sent, now_ns)
@@ -243,20 +230,10 @@ class DatagramWriter:
 
     def _write_expulsions(self, session: Session, sent: SentDatagram) -> None:
         """Append who is expelled, and which expulsions are noted here, as far as there is room."""
-        fences = self._fences
         sent.eliciting = True
         room = self._room - len(self._writer) - HEADER_BYTES_MAX
-        if session.notices_due:
-            everything = fences.newest_records(session.unnoted)
-            stones = records_that_fit(everything[session.notices_told :], room >> 1)
-            write_expulsion_records(self._writer, EXPULSIONS, stones, True)
-            session.notices_left(len(stones), len(everything))
+        if session.notices.write(self._writer, room):
             sent.controls |= NOTICES_SENT
-        if session.noting:
-            # What finds no room is said in the next datagram.
-            stones = records_that_fit(fences.newest_records(session.noting), room >> 1)
-            write_expulsion_records(self._writer, EXPULSIONS_ACKED, stones, False)
-            session.noting = fences.others(session.noting, stones)
 
     def write_expulsion(
         self, session: Session, stone: ExpulsionRecord, address: object, size: i64, now_ns: i64
@@ -440,33 +417,8 @@ class DatagramWriter:
             self._writer.write(bytes(short))
 
 
-def records_that_fit(stones: list[ExpulsionRecord], room: i64) -> list[ExpulsionRecord]:
-    """As many of these as there is room for, and at least one, without words if need be."""
-    chosen: list[ExpulsionRecord] = []
-    for stone in stones:
-        size = expulsion_records_size([stone])
-        if size > room and chosen:
-            break
-        chosen.append(stone)
-        room -= size
-        if room < 0:
-            chosen[-1] = ExpulsionRecord(stone.name, stone.incarnation, "", "")
-            break
-        if len(chosen) == STONES_MAX:
-            break
-    return chosen
-
-
 def room_for_news(session: Session, size: i64) -> i64:
     """The bytes that are left for news in the next datagram of a session, if it has this size."""
     number = session.path.next_number()
     size -= NUMBER_AT + varint_size(number) + varint_size(number - session.path.oldest_number())
     return size if session.seal is None else size - SEAL_BYTES
-
-
-def shortened(stone: ExpulsionRecord, room: i64) -> ExpulsionRecord:
-    """The news with as many of its words as there is room for; there is room for the rest."""
-    room -= expulsion_records_size([ExpulsionRecord(stone.name, stone.incarnation, "", "")])
-    by = stone.by if len(stone.by.encode()) <= room else ""
-    room -= len(by.encode())
-    return ExpulsionRecord(stone.name, stone.incarnation, by, cut_text(stone.reason, room))

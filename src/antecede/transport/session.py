@@ -14,6 +14,7 @@ from antecede.core.process import NEVER_NS
 from antecede.transport.advice import Waits
 from antecede.transport.event_rows import SessionRows
 from antecede.transport.flow_control import FlowControl
+from antecede.transport.notices import Notices
 from antecede.transport.parts import FrameAssemblers, PayloadAssembler
 from antecede.transport.peer_lifecycle import (
     LET_GO,
@@ -31,6 +32,7 @@ from antecede.transport.recovery.ranges import AckRanges
 from antecede.transport.recovery.receipts import AckTracker
 from antecede.transport.seals import SessionKeys
 from antecede.transport.send_queue import SendQueue
+from antecede.wire.expulsions import ExpulsionRecord
 from antecede.wire.frames import FRAME_OVERHEAD_MAX
 
 ME: Final = 0
@@ -84,9 +86,7 @@ class Session:
         "last_sent_ns",
         "marked",
         "name",
-        "notices_due",
-        "notices_told",
-        "noting",
+        "notices",
         "outgoing",
         "paced_ns",
         "path",
@@ -106,7 +106,6 @@ class Session:
         "token_in",
         "token_out",
         "told_of_expulsion",
-        "unnoted",
         "version",
         "waits",
         "written_name",
@@ -169,12 +168,7 @@ class Session:
         self.paced_ns: i64 = NEVER_NS
         self._timer_ns: i64 = NEVER_NS
         self.last_sent_ns: i64 = 0
-        # Ids of the expelled that it has still to note, whether to say so now though nothing else
-        # leaves, and those that it has told us of and that we have noted.
-        self.unnoted: list[int] = []
-        self.notices_due = False
-        self.notices_told: i64 = 0
-        self.noting: list[int] = []
+        self.notices: Final = Notices()
         self.told_of_expulsion = False
         self.waits: Final = Waits()
         self.datagrams_out: i64 = 0
@@ -274,8 +268,7 @@ class Session:
         self.response_due = False
         self._probing = False
         self.paced_ns = NEVER_NS
-        self.noting = []
-        self.repeat_notices()
+        self.notices.reset()
 
     def apply_peer_limits(self, window: i64, payload_limit: i64, socket_bytes: i64) -> None:
         """Take in the limits of the peer, before anything leaves."""
@@ -387,31 +380,15 @@ class Session:
 
     # Expulsions.
 
-    def owe_notices(self, processes: list[int]) -> None:
+    def owe_notices(self, records: dict[int, ExpulsionRecord]) -> None:
         """The peer is to be told of these; until it has noted them no message or permit leaves."""
-        self.unnoted = list(dict.fromkeys(self.unnoted + processes))
-        self.repeat_notices()
+        self.notices.owe(records)
         self.outgoing.block(True)
 
     def noted(self, processes: list[int]) -> None:
         """The peer has noted these."""
-        gone = dict.fromkeys(processes)
-        self.unnoted = [process for process in self.unnoted if process not in gone]
-        self.outgoing.block(len(self.unnoted) > 0)
-
-    def owe_noted(self, processes: list[int]) -> None:
-        """The peer is to be told that these are noted here."""
-        self.noting = list(dict.fromkeys(self.noting + processes))
-
-    def repeat_notices(self) -> None:
-        """Tell the peer of everything that it has still to note."""
-        self.notices_due = len(self.unnoted) > 0
-        self.notices_told = 0
-
-    def notices_left(self, told: i64, all_of_them: i64) -> None:
-        """So many of them have left, and wait to be noted."""
-        self.notices_told += told
-        self.notices_due = self.notices_told < all_of_them
+        self.notices.on_acked(processes)
+        self.outgoing.block(len(self.notices.unacked) > 0)
 
     # What leaves.
 
@@ -424,7 +401,7 @@ class Session:
             return self.ping_due
         if self.ping_due or self.credit.due or standing.bye_due or standing.release_due:
             return True
-        if self.notices_due or self.noting or self.response_due:
+        if self.notices.due or self.response_due:
             return True
         if self.receipts.ack_at_ns <= now_ns or self.outgoing.has_control():
             return True
@@ -528,7 +505,7 @@ class Session:
             if sent.controls & CREDIT_SENT:
                 self.credit.repeat_grant()
             if sent.controls & NOTICES_SENT:
-                self.repeat_notices()
+                self.notices.repeat()
             if sent.controls & RESPONSE_SENT:
                 self.response_due = True
             if sent.controls & RELEASE_SENT:

@@ -13,20 +13,13 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    DataType,
-    IntegerType,
-    LongType,
-    MapType,
-    StringType,
-    StructType,
-)
 
 Batch: TypeAlias = Any
 """A `pyarrow.RecordBatch`; pyarrow has no types."""
+DataType: TypeAlias = Any
+"""A type of Arrow's."""
+Schema: TypeAlias = Any
+"""A `pyarrow.Schema`."""
 ArrowTable: TypeAlias = Any
 """A `pyarrow.Table`."""
 Column: TypeAlias = Any
@@ -36,14 +29,6 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 Row: TypeAlias = tuple[Any, ...]
 
 BATCH_ROWS: Final = 1 << 13
-
-ARROW_TYPES: Final[dict[type[DataType], Any]] = {
-    BinaryType: pa.binary(),
-    BooleanType: pa.bool_(),
-    IntegerType: pa.int32(),
-    LongType: pa.int64(),
-    StringType: pa.string(),
-}
 
 
 @contextmanager
@@ -61,30 +46,13 @@ def gc_disabled() -> Iterator[None]:
             gc.enable()
 
 
-def arrow_type(kind: DataType) -> Any:  # noqa: ANN401 pyarrow has no types
-    """The Arrow type that Spark expects for one of its own."""
-    if isinstance(kind, ArrayType):
-        return pa.list_(arrow_type(kind.elementType))
-    if isinstance(kind, MapType):
-        return pa.map_(arrow_type(kind.keyType), arrow_type(kind.valueType))
-    if isinstance(kind, StructType):
-        return pa.struct([(field.name, arrow_type(field.dataType)) for field in kind.fields])
-    return ARROW_TYPES[type(kind)]
-
-
-def arrow_schema(schema: StructType) -> Any:  # noqa: ANN401 pyarrow has no types
-    """The Arrow schema of a table."""
-    return pa.schema([(field.name, arrow_type(field.dataType)) for field in schema.fields])
-
-
-def conform(schema: StructType, known: Mapping[str, Any], others: Batch | None = None) -> Batch:
+def conform(schema: Schema, known: Mapping[str, Any], others: Batch | None = None) -> Batch:
     """A batch of this schema: of columns that are known, in Arrow's form or numpy's; or else those
     of other rows; or else of nulls."""
     count = len(next(iter(known.values()))) if others is None else others.num_rows
     there = () if others is None else others.schema.names
-    target = arrow_schema(schema)
     columns = []
-    for field in target:
+    for field in schema:
         if field.name in known:
             value = known[field.name]
             is_plain = isinstance(value, np.ndarray)
@@ -94,22 +62,21 @@ def conform(schema: StructType, known: Mapping[str, Any], others: Batch | None =
             columns.append(others[field.name])
         else:
             columns.append(pa.nulls(count, field.type))
-    return pa.record_batch(columns, schema=target)
+    return pa.record_batch(columns, schema=schema)
 
 
-def batch_of_columns(columns: Iterable[Any], schema: StructType) -> Batch:
+def batch_of_columns(columns: Iterable[Any], schema: Schema) -> Batch:
     """A batch of values that Python or numpy has, column by column."""
-    target = arrow_schema(schema)
-    arrays = [pa.array(one, field.type) for one, field in zip(columns, target, strict=True)]
-    return pa.record_batch(arrays, schema=target)
+    arrays = [pa.array(one, field.type) for one, field in zip(columns, schema, strict=True)]
+    return pa.record_batch(arrays, schema=schema)
 
 
-def batch_of_rows(rows: Sequence[Row], schema: StructType) -> Batch:
+def batch_of_rows(rows: Sequence[Row], schema: Schema) -> Batch:
     """The same of rows."""
     return batch_of_columns(zip(*rows, strict=True) if rows else [[]] * len(schema), schema)
 
 
-def batches_of(rows: Iterable[Row], schema: StructType) -> Iterator[Batch]:
+def batches_of(rows: Iterable[Row], schema: Schema) -> Iterator[Batch]:
     """These rows, a batch at a time."""
     remaining = iter(rows)
     while chunk := list(islice(remaining, BATCH_ROWS)):
@@ -133,9 +100,9 @@ def are_valid(column: Column) -> Flags:
     return valid
 
 
-def concat_batches(batches: Sequence[Batch], schema: StructType) -> Batch:
+def concat_batches(batches: Sequence[Batch], schema: Schema) -> Batch:
     """All rows of some batches in one."""
     if len(batches) == 1:
         return batches[0]
-    joined = pa.Table.from_batches(batches, arrow_schema(schema)).combine_chunks().to_batches()
+    joined = pa.Table.from_batches(batches, schema).combine_chunks().to_batches()
     return joined[0] if joined else batch_of_rows([], schema)

@@ -15,12 +15,13 @@ from typing import Any, Final
 import pyarrow as pa
 from pyarrow import parquet as pq
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from antecede.core.errors import LocalError
 from antecede.eventlog.atomic_files import os_errors_as_local
 from antecede.eventlog.layout import partition_folder
 from antecede.eventlog.parquet import reading
-from antecede_audit.columns.arrow_rows import Batch, arrow_schema, batch_of_rows, conform, rows_of
+from antecede_audit.columns.arrow_rows import Batch, batch_of_rows, conform, rows_of
 from antecede_audit.jobs.trace_files import TASKS_WANTED, TraceFiles, file_fingerprint, sizes_of
 from antecede_audit.judging.verdict_summary import SUMMARY
 from antecede_audit.spans import schemas as layouts
@@ -106,7 +107,8 @@ def without_known_anywhere(
         return found
     rows = spark.createDataFrame([(path,) for path in paths], "path string")
     spread = rows.repartition(min(len(paths), TASKS_WANTED))
-    prints = spread.mapInArrow(named(fingerprints_of_files), FINGERPRINTS).collect()
+    schema = from_arrow_schema(FINGERPRINTS)
+    prints = spread.mapInArrow(named(fingerprints_of_files), schema).collect()
     known = {row["path"] for row in prints if row["fingerprint"] in earlier.fingerprints}
     return found.without(known)
 
@@ -188,7 +190,8 @@ def earlier_anywhere(spark: SparkSession, places: Storage, folder: str) -> Previ
         return None
     if not places.exists(f"{folder}/files"):
         raise LocalError(no_records(folder))
-    files = spark.read.schema(layouts.FILES).parquet(literal(f"{folder}/files")).collect()
+    schema = from_arrow_schema(layouts.FILES)
+    files = spark.read.schema(schema).parquet(literal(f"{folder}/files")).collect()
     text = b"".join(found.values()).decode()
     earlier = earlier_of(folder, text, [row.asDict() for row in files])
     check_stored(earlier, partial(places.count, format_name="parquet"))
@@ -227,8 +230,9 @@ def records_anywhere(
         place = earlier.place_of(sort)
         here = places.local(place)
         if places.exists(place) if here is None else here.is_dir():
-            stored = spark.read.schema(columns).parquet(literal(place))
-            tables.append(stored.mapInArrow(named(partial(as_records, sort=sort)), layouts.RECORDS))
+            stored = spark.read.schema(from_arrow_schema(columns)).parquet(literal(place))
+            stage = named(partial(as_records, sort=sort))
+            tables.append(stored.mapInArrow(stage, from_arrow_schema(layouts.RECORDS)))
     return tables
 
 
@@ -238,7 +242,7 @@ def records_here(earlier: PreviousIngest) -> Iterator[Batch]:
         place = Path(earlier.place_of(sort))
         if place.is_dir():
             with reading(place):
-                stored = pq.read_table(place, schema=arrow_schema(columns))
+                stored = pq.read_table(place, schema=columns)
             order = [(name, "ascending") for name in ("part", "ordinal") if name in columns.names]
             yield from as_records((stored.sort_by(order) if order else stored).to_batches(), sort)
 
@@ -248,5 +252,5 @@ def as_records(batches: Iterable[Batch], sort: str) -> Iterator[Batch]:
     fields = STORED[sort][2]
     names = [SPAN_COLUMNS.get(one, one) if sort == "span" else one for one in fields.names]
     for batch in batches:
-        record = pa.record_batch(batch.select(names).columns, schema=arrow_schema(fields))
+        record = pa.record_batch(batch.select(names).columns, schema=fields)
         yield conform(layouts.RECORDS, {sort: record.to_struct_array()}, batch)

@@ -10,13 +10,12 @@ import pyarrow as pa
 from pyarrow import parquet as pq
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
-from pyspark.sql.types import LongType, StructField, StructType
 
 from antecede.core.errors import LocalError
 from antecede.eventlog.layout import partition_folder
 from antecede.eventlog.processes import FOLDER as BESIDE_EVENTS
 from antecede.eventlog.processes import processes_schema
-from antecede_audit.columns.arrow_rows import ArrowTable, arrow_schema
+from antecede_audit.columns.arrow_rows import ArrowTable, Schema
 from antecede_audit.jobs.worker_files import (
     ROWS,
     SUMS,
@@ -86,7 +85,7 @@ class OutputTables:
         table: str,
         parcels: Shuffle,
         stage: Stage,
-        schema: StructType,
+        schema: Schema,
         counted: Sequence[str] = (),
     ) -> dict[str, int]:
         """Write what a stage makes of parcels, and sum up some more columns that it has.
@@ -96,10 +95,10 @@ class OutputTables:
         here = self._local(table)
         if here is None:
             assert isinstance(parcels, SparkShuffle), "nobody else writes elsewhere"
-            columns = [*schema.fields, *(StructField(name, LongType()) for name in counted)]
+            columns = pa.schema([*schema, *((name, pa.int64()) for name in counted)])
             seen = Observation()
             totals = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in counted]
-            rows = parcels.rows(stage, StructType(columns))
+            rows = parcels.rows(stage, columns)
             observed = rows.observe(seen, F.count(F.lit(1)).alias("rows"), *totals)
             self._write(table, observed.select(*schema.names))
             self._check(table, int(seen.get["rows"]))
@@ -111,7 +110,7 @@ class OutputTables:
         with blaming_spark(table):
             sums = parcels.gathered(writing, SUMS).to_pylist()
         if not without_leftovers(here):
-            write_table(here, arrow_schema(schema).empty_table())
+            write_table(here, schema.empty_table())
         sums_of = dict.fromkeys((*counted, ROWS), 0)
         for row in sums:
             sums_of[row["name"]] += row["sum"]

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet as pq
 from pyspark import TaskContext
-from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 Batch: TypeAlias = Any
 """pyarrow has no type stubs; the name says at least what is meant."""
@@ -21,7 +20,7 @@ SHARED: Final = "is not a folder that all executors see: choose one that is, or 
 """What is wrong with a path of this machine's disk where executors run on others."""
 
 ROWS: Final = "rows written"
-SUMS: Final = StructType([StructField("name", StringType()), StructField("sum", LongType())])
+SUMS: Final = pa.schema([("name", pa.string()), ("sum", pa.int64())])
 
 
 def part_name(task: int) -> str:
@@ -79,7 +78,7 @@ def write_parquet_part(
     if writer is not None:
         unfinished.replace(target)
     columns = [pa.array(list(sums), pa.string()), pa.array(list(sums.values()), pa.int64())]
-    yield pa.record_batch(columns, names=SUMS.names)
+    yield pa.record_batch(columns, schema=SUMS)
 
 
 def without_leftovers(folder: Path) -> bool:

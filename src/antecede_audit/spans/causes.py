@@ -16,14 +16,12 @@ from typing import Final, NamedTuple, TypeAlias, final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.types import IntegerType, StructType
 
 from antecede_audit.columns.arrow_rows import (
     Batch,
     Column,
     Integers,
     Row,
-    arrow_schema,
     batches_of,
     conform,
     groups_of,
@@ -41,8 +39,7 @@ from antecede_audit.spans.order import (
     numbered,
 )
 from antecede_audit.spans.plans import CauseColumns
-from antecede_audit.spans.schemas import LONG, table
-from antecede_audit.spark.schemas import WORKLOAD
+from antecede_audit.spans.schemas import INTEGER, LONG, WORKLOAD, table
 
 RECALLED: Final = 16
 """How many deliveries a send waits for that an earlier send of its process waited for already."""
@@ -51,7 +48,7 @@ CAUSES_MAX: Final = 4096
 """No message waits for more; of more deliveries than that the last count."""
 
 COUNTED: Final = ("unknown_causes", "causes_cut")
-PLANNED: Final = StructType([*WORKLOAD.fields, *table(unknown_causes=LONG, causes_cut=LONG).fields])
+PLANNED: Final = pa.schema([*WORKLOAD, *table(unknown_causes=LONG, causes_cut=LONG)])
 """The workload; how many named causes its sender had not delivered, and how many were too many."""
 
 LOCAL: Final = (
@@ -63,10 +60,10 @@ GROUPED: Final = ("group", *LOCAL)
 
 NAMED: Final = ("sent_in", "received_in", "sent_span", "received_span")
 
-WORK: Final = StructType(
+WORK: Final = pa.schema(
     [
-        *(one for one in NUMBERED.fields if one.name not in NAMED),
-        *table(sent_scope=LONG, received_scope=LONG, here=IntegerType()).fields,
+        *(one for one in NUMBERED if one.name not in NAMED),
+        *table(sent_scope=LONG, received_scope=LONG, here=INTEGER),
     ]
 )
 """Copies with hashes of the traces they were sent and received in, and which of the two is here."""
@@ -282,12 +279,11 @@ def planned_batches(events: Batch, first_ns: int) -> Iterator[Batch]:
     plans = CauseColumns(events, RECALLED, CAUSES_MAX)
     columns = plans.columns(first_ns)
     nothing = pa.array(np.zeros(len(columns[0]), np.int64))
-    schema = arrow_schema(PLANNED)
     arrays = [
         column.cast(field.type)
-        for column, field in zip([*columns, nothing, nothing], schema, strict=True)
+        for column, field in zip([*columns, nothing, nothing], PLANNED, strict=True)
     ]
-    yield pa.record_batch(arrays, schema=schema)
+    yield pa.record_batch(arrays, schema=PLANNED)
     rows = rows_of([events.filter(pa.array(~plans.regular))], LOCAL)
     others = (
         row

@@ -7,24 +7,23 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.types import IntegerType, StructType
 
-from antecede_audit.columns.arrow_rows import Batch, Column, Integers, arrow_schema
+from antecede_audit.columns.arrow_rows import Batch, Column, Integers
 from antecede_audit.columns.clock_offsets import ClockOffsets, Gap, repaired_clocks
 from antecede_audit.parcels import unpacked
 from antecede_audit.shuffle import LEAST, MEDIAN, SUM, Shuffle
-from antecede_audit.spans.schemas import LONG, MESSAGES, table
+from antecede_audit.spans.schemas import INTEGER, LONG, MESSAGES, table
 
 MESSAGE: Final = "message"
 GAP: Final = "gap"
 PAIR: Final = ("sender", "receiver")
 
 MEASURES: Final = table(
-    sender=IntegerType(), receiver=IntegerType(), smallest_ns=LONG, timed=LONG, negative=LONG
+    sender=INTEGER, receiver=INTEGER, smallest_ns=LONG, timed=LONG, negative=LONG
 )
 """How long messages of one ordered pair of processes seem to take."""
 
-GAPS: Final = StructType([*MEASURES.fields[:2], *table(gap_ns=LONG).fields])
+GAPS: Final = pa.schema([*[*MEASURES][:2], *table(gap_ns=LONG)])
 
 
 def gaps_of(messages: Batch) -> Batch:
@@ -38,7 +37,7 @@ def gaps_of(messages: Batch) -> Batch:
     between = pc.not_equal(messages["sender"], messages["receiver"])
     told = messages.filter(pc.and_(between, messages["received_ns"].is_valid()))
     gap = pc.subtract(told["received_ns"], told["sent_ns"])
-    return pa.record_batch([told["sender"], told["receiver"], gap], schema=arrow_schema(GAPS))
+    return pa.record_batch([told["sender"], told["receiver"], gap], schema=GAPS)
 
 
 def gap_rows(messages: Batch) -> Batch:
@@ -49,7 +48,7 @@ def gap_rows(messages: Batch) -> Batch:
     grouped = told.group_by([*PAIR], use_threads=False).aggregate(measures)
     columns = [*PAIR, "gap_ns_min", "gap_ns_count", "backwards_sum"]
     arrays = [grouped[name].combine_chunks() for name in columns]
-    return pa.record_batch(arrays, schema=arrow_schema(MEASURES))
+    return pa.record_batch(arrays, schema=MEASURES)
 
 
 def gap_batches(batches: Iterable[Batch]) -> Iterator[Batch]:

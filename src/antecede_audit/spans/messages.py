@@ -11,7 +11,6 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.types import StructType
 
 from antecede_audit.columns.arrow_rows import Batch, Column, batch_of_rows, concat_batches
 from antecede_audit.parcels import parcels_of_one, tables_of_partition
@@ -36,9 +35,9 @@ TALLIES: Final = table(tally=TEXT, count=LONG)
 FOUND: Final = "found"
 """Counted like a tally: all copies, also those that were received before."""
 
-SAMPLED: Final = StructType(
+SAMPLED: Final = pa.schema(
     [
-        MESSAGES[name]
+        MESSAGES.field(name)
         for name in (
             *("sender", "receiver", "sent_ns", "sent_latest_ns", "received_ns"),
             "received_earliest_ns",

@@ -14,7 +14,6 @@ from typing import Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.types import BooleanType, IntegerType, StructType
 
 from antecede.eventlog.schema import KINDS
 from antecede_audit.columns.arrow_rows import (
@@ -22,14 +21,12 @@ from antecede_audit.columns.arrow_rows import (
     Column,
     Flags,
     Integers,
-    arrow_schema,
     batch_of_columns,
     conform,
 )
 from antecede_audit.parcels import keyed, parcels_of_one, row_chunks, tables_of_partition, unpacked
 from antecede_audit.spans.clocks import instants
-from antecede_audit.spans.schemas import LONG, MESSAGES, TEXT, table
-from antecede_audit.spark.schemas import EVENTS
+from antecede_audit.spans.schemas import EVENTS, FLAG, INTEGER, LONG, MESSAGES, TEXT, table
 
 SUBMITTED: Final = KINDS[0]
 DELIVERED: Final = KINDS[3]
@@ -57,30 +54,28 @@ Count: TypeAlias = tuple[int, int, int]
 
 TIMES: Final = ("sent_ns", "sent_latest_ns", "received_ns", "received_earliest_ns")
 
-SENT: Final = StructType(
+SENT: Final = pa.schema(
     [
-        *(one for one in MESSAGES.fields if one.name not in (*TIMES, "one_way")),
-        *table(submitted_ns=LONG, delivered_ns=LONG, place=LONG).fields,
+        *(one for one in MESSAGES if one.name not in (*TIMES, "one_way")),
+        *table(submitted_ns=LONG, delivered_ns=LONG, place=LONG),
     ]
 )
 """Copies on one clock; and how many of its task came before the first copy of the message."""
 
-PLACED: Final = StructType(
-    [*SENT.fields[:-1], *table(backwards=BooleanType(), clamped=BooleanType()).fields]
-)
+PLACED: Final = pa.schema([*[*SENT][:-1], *table(backwards=FLAG, clamped=FLAG)])
 """The same before they are sorted, and what became of their times."""
 
-NUMBERED: Final = StructType(
+NUMBERED: Final = pa.schema(
     [
-        *SENT.fields[:-1],
-        *table(sequence=LONG, message_id=LONG, rank=IntegerType(), mutual=BooleanType()).fields,
+        *[*SENT][:-1],
+        *table(sequence=LONG, message_id=LONG, rank=INTEGER, mutual=FLAG),
     ]
 )
 """The same with the numbers of their messages, and how ties are broken."""
 
 SENDINGS: Final = table(
-    task=IntegerType(),
-    sender=IntegerType(),
+    task=INTEGER,
+    sender=INTEGER,
     copies=LONG,
     messages=LONG,
     first_ns=LONG,
@@ -91,22 +86,22 @@ SENDINGS: Final = table(
 )
 """What each task has of each sender."""
 
-HAVINGS: Final = table(task=IntegerType(), process=IntegerType(), count=LONG)
+HAVINGS: Final = table(task=INTEGER, process=INTEGER, count=LONG)
 """How many events of each process each task is going to have."""
 
-EDGES: Final = table(time_ns=LONG, sender=IntegerType(), receiver=IntegerType())
+EDGES: Final = table(time_ns=LONG, sender=INTEGER, receiver=INTEGER)
 """Messages that take no time."""
 
 ENDS: Final = table(
-    process=IntegerType(),
+    process=INTEGER,
     time_ns=LONG,
-    phase=IntegerType(),
+    phase=INTEGER,
     submitted_ns=LONG,
-    rank=IntegerType(),
-    sender=IntegerType(),
+    rank=INTEGER,
+    sender=INTEGER,
     sequence=LONG,
-    target=IntegerType(),
-    payload_bytes=IntegerType(),
+    target=INTEGER,
+    payload_bytes=INTEGER,
     trace_id=TEXT,
     span_id=TEXT,
 )
@@ -282,7 +277,7 @@ def edges_of(copies: Batch) -> Batch:
     """The copies that take no time."""
     names = ("submitted_ns", "sender", "receiver")
     quick = copies.select(names).filter(pc.equal(copies["submitted_ns"], copies["delivered_ns"]))
-    return pa.record_batch(quick.columns, schema=arrow_schema(EDGES))
+    return pa.record_batch(quick.columns, schema=EDGES)
 
 
 @dataclass(frozen=True, slots=True)

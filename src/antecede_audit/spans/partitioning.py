@@ -12,13 +12,12 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.types import StructType
 
 from antecede_audit.columns.arrow_rows import (
     Batch,
     Column,
     Integers,
-    arrow_schema,
+    Schema,
     batch_of_rows,
     concat_batches,
 )
@@ -26,8 +25,8 @@ from antecede_audit.columns.hashing import hash_texts
 from antecede_audit.parcels import CHUNK_ROWS, keyed, parcels_of_one
 from antecede_audit.spans.schemas import (
     FILES,
+    INTEGER,
     LONG,
-    RECORDS,
     REJECTS,
     SPAN,
     STORED_LINES,
@@ -38,9 +37,9 @@ from antecede_audit.spans.schemas import (
 CALLING: Final = ("trace", "span", "parent", "follows", "kind", "process", "start_ns", "end_ns")
 """What of a span matters for messages."""
 
-PLACES: Final = table(part=RECORDS["part"].dataType, ordinal=LONG)
-ALL_OF_A_SPAN: Final = StructType([*SPAN.fields, *PLACES.fields])
-MOVED_SPANS: Final = StructType([*(SPAN[name] for name in CALLING), *PLACES.fields])
+PLACES: Final = table(part=INTEGER, ordinal=LONG)
+ALL_OF_A_SPAN: Final = pa.schema([*SPAN, *PLACES])
+MOVED_SPANS: Final = pa.schema([*(SPAN.field(name) for name in CALLING), *PLACES])
 EFFECTS: Final = table(link=TEXT, trace=TEXT, span=TEXT, kind=TEXT, process=TEXT, start_ns=LONG)
 """Spans that name a cause besides their parent, for the task that has the trace of that."""
 FACTS: Final = table(fact=TEXT, name=TEXT, count=LONG)
@@ -135,7 +134,7 @@ class RecordPartitioner:
             self._facts[fact, one["values"]] += one["counts"]
 
 
-def fields_of(batch: Batch, column: str, schema: StructType) -> Batch:
+def fields_of(batch: Batch, column: str, schema: Schema) -> Batch:
     """The records of one sort in a batch of `RECORDS`, in these columns."""
     records = batch[column]
     if records.null_count == len(records):
@@ -146,7 +145,7 @@ def fields_of(batch: Batch, column: str, schema: StructType) -> Batch:
     fields = {field.name: place for place, field in enumerate(records.type)}
     flat = records.flatten()
     arrays = [flat[fields[one.name]] if one.name in fields else batch[one.name] for one in schema]
-    return pa.record_batch(arrays, schema=arrow_schema(schema))
+    return pa.record_batch(arrays, schema=schema)
 
 
 def effects_in(spans: Batch) -> Batch:
@@ -157,4 +156,4 @@ def effects_in(spans: Batch) -> Batch:
         pc.list_flatten(linked["links"]),
         *(linked[name].take(place) for name in EFFECTS.names[1:]),
     ]
-    return pa.record_batch(arrays, schema=arrow_schema(EFFECTS))
+    return pa.record_batch(arrays, schema=EFFECTS)

@@ -9,12 +9,11 @@ from typing import IO, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.types import StructType
 
 from antecede_audit.columns.arrow_rows import (
     BATCH_ROWS,
     Batch,
-    arrow_schema,
+    Schema,
     batch_of_columns,
     batch_of_rows,
     conform,
@@ -72,7 +71,7 @@ NumberedTogether: TypeAlias = tuple[int, int, str, FoundTogether | FileRead]
 FilesFound: TypeAlias = Iterator[tuple[str, str, Iterator[FoundTogether]]]
 """Each file: its name, its format, and what is found in it."""
 
-SORTS: Final[dict[type, tuple[str, StructType]]] = {
+SORTS: Final[dict[type, tuple[str, Schema]]] = {
     SpanRecord: ("span", SPAN),
     MessageRecord: ("copy", COPY),
     RejectRecord: ("reject", REJECT),
@@ -80,7 +79,7 @@ SORTS: Final[dict[type, tuple[str, StructType]]] = {
 }
 """Where in `RECORDS` each sort of record stands, and its columns there."""
 
-PLACED: Final = StructType(RECORDS.fields[:3])
+PLACED: Final = pa.schema([*RECORDS][:3])
 UNRECOGNISED: Final = "unknown"
 
 
@@ -164,7 +163,7 @@ def columns_batch(number: int, ordinal: int, source: str, spans: SpanColumns) ->
         "part": np.full(count, number),
         "ordinal": np.arange(ordinal, ordinal + count),
         "source": pa.repeat(source, count),
-        "span": pa.record_batch([*spans.columns], schema=arrow_schema(SPAN)).to_struct_array(),
+        "span": pa.record_batch([*spans.columns], schema=SPAN).to_struct_array(),
     }
     return conform(RECORDS, known)
 

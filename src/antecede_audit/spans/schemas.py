@@ -6,42 +6,38 @@
 
 from typing import Final
 
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    DataType,
-    IntegerType,
-    LongType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-)
+import pyarrow as pa
 
-TEXT: Final = StringType()
-LONG: Final = LongType()
-TEXTS: Final = ArrayType(TEXT)
+from antecede.eventlog.parquet import event_schema
+from antecede_audit.columns.arrow_rows import DataType, Schema
+
+TEXT: Final = pa.string()
+LONG: Final = pa.int64()
+INTEGER: Final = pa.int32()
+FLAG: Final = pa.bool_()
+TEXTS: Final = pa.list_(TEXT)
+ATTRIBUTES: Final = pa.map_(TEXT, TEXT)
 
 
-def table(**columns: DataType) -> StructType:
-    """A table with these columns; Spark takes every one of them to be nullable."""
-    return StructType([StructField(name, kind) for name, kind in columns.items()])
+def table(**columns: DataType) -> Schema:
+    """A table with these columns; every one of them may be null."""
+    return pa.schema([*columns.items()])
 
 
-PARTS: Final = table(number=IntegerType(), path=TEXT, start=LONG, end=LONG)
+PARTS: Final = table(number=INTEGER, path=TEXT, start=LONG, end=LONG)
 
 SPAN: Final = table(
     trace=TEXT,
     span=TEXT,
     parent=TEXT,
-    follows=BooleanType(),
+    follows=FLAG,
     kind=TEXT,
     process=TEXT,
     start_ns=LONG,
     end_ns=LONG,
     links=TEXTS,
     operation=TEXT,
-    attributes=MapType(TEXT, TEXT),
+    attributes=ATTRIBUTES,
 )
 
 COPY: Final = table(
@@ -52,32 +48,32 @@ COPY: Final = table(
     sent_ns=LONG,
     received_ns=LONG,
     causes=TEXTS,
-    payload_bytes=IntegerType(),
+    payload_bytes=INTEGER,
 )
 
 SPANS: Final = table(
     trace_id=TEXT,
     span_id=TEXT,
-    process=IntegerType(),
+    process=INTEGER,
     operation=TEXT,
-    attributes=MapType(TEXT, TEXT),
+    attributes=ATTRIBUTES,
 )
 """What the steps of requests are called, and the attributes of them that somebody asked for."""
 
-STORED_SPANS: Final = StructType(
+STORED_SPANS: Final = pa.schema(
     [
-        *SPANS.fields,
+        *SPANS,
         *table(
             parent_id=TEXT,
-            follows=BooleanType(),
+            follows=FLAG,
             kind=TEXT,
             process_key=TEXT,
             start_ns=LONG,
             end_ns=LONG,
             links=TEXTS,
-            part=IntegerType(),
+            part=INTEGER,
             ordinal=LONG,
-        ).fields,
+        ),
     ]
 )
 """The same with all else that was read, so that a later batch can be added: what records call the
@@ -86,9 +82,7 @@ process, its own times, and where it stood."""
 STORED_AS: Final = {"trace": "trace_id", "span": "span_id", "parent": "parent_id"}
 """What the columns of spans are called outside."""
 
-STORED_LINES: Final = StructType(
-    [*table(part=IntegerType(), ordinal=LONG, source=TEXT).fields, *COPY.fields]
-)
+STORED_LINES: Final = pa.schema([*table(part=INTEGER, ordinal=LONG, source=TEXT), *COPY])
 """The lines of message tables, for the same reason."""
 
 REJECT: Final = table(position=TEXT, reason=TEXT, excerpt=TEXT)
@@ -97,7 +91,13 @@ FILE: Final = table(format=TEXT, records=LONG, fingerprint=TEXT, damage=TEXT)
 """`damage` is null but in the row that says why a file was not read to its end."""
 
 RECORDS: Final = table(
-    part=IntegerType(), ordinal=LONG, source=TEXT, span=SPAN, copy=COPY, reject=REJECT, file=FILE
+    part=INTEGER,
+    ordinal=LONG,
+    source=TEXT,
+    span=pa.struct([*SPAN]),
+    copy=pa.struct([*COPY]),
+    reject=pa.struct([*REJECT]),
+    file=pa.struct([*FILE]),
 )
 """One of span, copy, reject and file is there. The first two columns say in which order they came;
 a file comes after its records and counts them."""
@@ -105,13 +105,13 @@ a file comes after its records and counts them."""
 REJECTS: Final = table(source=TEXT, position=TEXT, reason=TEXT, excerpt=TEXT)
 """What could not be used: in which file, where in it, why, and how it begins."""
 
-FILES: Final = StructType([*table(part=IntegerType(), source=TEXT).fields, *FILE.fields])
+FILES: Final = pa.schema([*table(part=INTEGER, source=TEXT), *FILE])
 """Every file that was read, and every file in an archive; large ones part by part."""
 
 MESSAGES: Final = table(
     message=LONG,
-    sender=IntegerType(),
-    receiver=IntegerType(),
+    sender=INTEGER,
+    receiver=INTEGER,
     sent_ns=LONG,
     sent_latest_ns=LONG,
     received_ns=LONG,
@@ -121,10 +121,10 @@ MESSAGES: Final = table(
     received_in=TEXT,
     received_by=LONG,
     answers=LONG,
-    one_way=BooleanType(),
+    one_way=FLAG,
     label=TEXT,
     causes=TEXTS,
-    payload_bytes=IntegerType(),
+    payload_bytes=INTEGER,
     sent_span=TEXT,
     received_span=TEXT,
 )
@@ -144,3 +144,17 @@ wait for one of another trace.
 
 NUMBERED: Final = ("sender", "receiver")
 HASHED: Final = ("message", "sent_by", "received_by", "answers")
+
+EVENTS: Final = table(**{field.name: field.type for field in event_schema()})
+"""The event log of one run; `antecede.eventlog.schema` explains the columns."""
+
+WORKLOAD: Final = table(
+    message_id=LONG,
+    sender=INTEGER,
+    targets=pa.list_(INTEGER),
+    causes=pa.list_(LONG),
+    delay_ns=LONG,
+    payload_bytes=INTEGER,
+)
+"""Who sends what to whom, and after what; `antecede_audit.eventlog.workload` explains the
+columns."""

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from antecede_audit.columns.arrow_rows import Batch, Integers, arrow_schema, conform
+from antecede_audit.columns.arrow_rows import Batch, Integers, conform
 from antecede_audit.columns.clock_offsets import ClockOffsets
 from antecede_audit.jobs.append import PreviousIngest
 from antecede_audit.jobs.outputs import OutputTables
@@ -31,7 +31,15 @@ from antecede_audit.spans.damage import NOT_READ, check_readable, damaged_files
 from antecede_audit.spans.messages import FOUND, SAMPLE, SAMPLED, TALLIES, TALLY, messages_of_traces
 from antecede_audit.spans.names import names_of
 from antecede_audit.spans.reading import KNOWN
-from antecede_audit.spans.schemas import FILES, REJECTS, STORED_AS, STORED_LINES, STORED_SPANS
+from antecede_audit.spans.schemas import (
+    EVENTS,
+    FILES,
+    REJECTS,
+    STORED_AS,
+    STORED_LINES,
+    STORED_SPANS,
+    WORKLOAD,
+)
 from antecede_audit.spans.summary import (
     BACKWARDS,
     CLAMPED,
@@ -43,7 +51,6 @@ from antecede_audit.spans.summary import (
     ReadCounts,
     summary_of,
 )
-from antecede_audit.spark.schemas import EVENTS, WORKLOAD
 
 SAMPLE_OF_A_TASK: Final = 1 << 11
 """So many copies are looked at for every task, to find out where to cut."""
@@ -118,7 +125,7 @@ def write_records(tables: OutputTables, records: Shuffle, known: IngestFacts) ->
         stage = partial(unpacked, schema=REJECTS)
         tables.write_stage("rejects", records.only(packing.REJECTED), stage, REJECTS)
     else:
-        tables.write_few("rejects", arrow_schema(REJECTS).empty_table())
+        tables.write_few("rejects", REJECTS.empty_table())
 
 
 def stored_spans(batches: Iterable[Batch], keys: Sequence[str]) -> Iterator[Batch]:

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import (
     DataType,
     DecimalType,
@@ -437,7 +438,7 @@ def read_spans(
     for name, run in runs.items():
         folder = spans_folder(sources[run.source], run.run_id)
         if folder is not None:
-            spans = session.read.schema(SPANS).parquet(literal(folder))
+            spans = session.read.schema(from_arrow_schema(SPANS)).parquet(literal(folder))
             tables.append(spans.withColumn("run_id", F.lit(name)).drop("process"))
     return reduce(DataFrame.unionByName, tables) if tables else None
 

@@ -10,9 +10,10 @@ from functools import partial, reduce
 from pathlib import Path
 from typing import Final
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
-from pyspark.sql.types import StructType
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from antecede.eventlog.layout import partition_folder
 from antecede.units import counted
@@ -39,11 +40,10 @@ from antecede_audit.spans.formats.catalogue import AUTO
 from antecede_audit.spans.names import run_named
 from antecede_audit.spans.partitioning import partition_records
 from antecede_audit.spans.reading import ReadOptions, read_contents, read_parts
-from antecede_audit.spans.schemas import LONG, PARTS, table
+from antecede_audit.spans.schemas import EVENTS, LONG, PARTS, table
 from antecede_audit.spans.steps import IngestRequest, OrderedCopies, run_ingest
 from antecede_audit.spans.summary import IngestSummary
 from antecede_audit.spark.job_names import named, named_jobs
-from antecede_audit.spark.schemas import EVENTS
 from antecede_audit.spark.settings import BATCH_BY_ROWS, spark_conf
 from antecede_audit.spark.storage import Storage, literal
 from antecede_audit.spark.table_formats import (
@@ -111,9 +111,10 @@ def ingest(
         buckets = buckets_for(found, earlier, spark)
         tables = read_found(spark, found, manner, 0 if earlier is None else earlier.parts, buckets)
         if earlier is not None:
-            packed = partial(partition_records, buckets=buckets)
+            packed = named(partial(partition_records, buckets=buckets))
+            schema = from_arrow_schema(PARCELS)
             stored = records_anywhere(spark, places, earlier)
-            tables = [*(one.mapInArrow(named(packed), PARCELS) for one in stored), *tables]
+            tables = [*(one.mapInArrow(packed, schema) for one in stored), *tables]
         records = SparkShuffle(reduce(DataFrame.unionByName, tables)).kept(stack)
         asked = IngestRequest(found=found, earlier=earlier, run=run, repair=repair, tell=tell)
         summary, events = run_ingest(
@@ -168,7 +169,8 @@ def read_found(
     ]
     if rows:
         tasks = rows[-1][0] + 1
-        parts = spark.createDataFrame(rows, StructType([*table(task=LONG).fields, *PARTS.fields]))
+        columns = pa.schema([*table(task=LONG), *PARTS])
+        parts = spark.createDataFrame(rows, from_arrow_schema(columns))
         # A row for each task, so that none has more than it should.
         each = spark.range(0, tasks, 1, tasks).withColumnRenamed("id", "task")
         joined = each.join(F.broadcast(parts), on="task", how="inner").select(*PARTS.names)
@@ -180,6 +182,7 @@ def read_found(
         contents = files.select("path", "content")
         reading = partial(read_contents, numbers=numbers, manner=manner, buckets=buckets)
         tables.append((contents, reading))
+    schema = from_arrow_schema(PARCELS)
     return [
-        one.mapInArrow(named(partial(without_gc, stage=stage)), PARCELS) for one, stage in tables
+        one.mapInArrow(named(partial(without_gc, stage=stage)), schema) for one, stage in tables
     ]

@@ -9,6 +9,7 @@ from typing import Final
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from antecede.core.errors import LocalError
 from antecede_audit.columns.clock_offsets import ClockOffsets
@@ -68,7 +69,7 @@ def spans_to_events(spans: DataFrame, *, repair: bool = True) -> EventTables:
         describe("reading spans")
         with spark_conf(session, BATCH_BY_ROWS):
             pack = partial(partition_records, buckets=buckets)
-            packed = as_records(spans).mapInArrow(named(pack), PARCELS)
+            packed = as_records(spans).mapInArrow(named(pack), from_arrow_schema(PARCELS))
             records = SparkShuffle(packed).kept(stack)
             reading, _ = count_records(records)
         describe("finding messages")
@@ -103,7 +104,7 @@ def as_records(spans: DataFrame) -> DataFrame:
     columns = {NAMES.get(name, name): F.col(name) for name in spans.columns}
     defaults = {"follows": F.lit(False), "kind": F.lit(""), "links": F.array()}
     fields = []
-    for one in SPAN.fields:
+    for one in from_arrow_schema(SPAN).fields:
         value = columns.get(one.name, F.lit(None)).cast(one.dataType)
         if one.name in defaults:
             value = F.coalesce(value, defaults[one.name].cast(one.dataType))
@@ -116,6 +117,6 @@ def as_records(spans: DataFrame) -> DataFrame:
     return named.select(
         *(
             known.get(one.name, F.lit(None)).cast(one.dataType).alias(one.name)
-            for one in RECORDS.fields
+            for one in from_arrow_schema(RECORDS).fields
         )
     )

@@ -13,10 +13,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.types import ArrayType, BooleanType, MapType, StructType
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
 
 from antecede.core.errors import LocalError
 from antecede_audit.columns.arrow_rows import Batch, batches_of, rows_of
@@ -31,26 +33,29 @@ from antecede_audit.spans.reading import (
     found_in_stream,
     read_part,
 )
-from antecede_audit.spans.schemas import LONG, REJECT, TEXT, table
+from antecede_audit.spans.schemas import ATTRIBUTES, FLAG, LONG, REJECT, TEXT, TEXTS, table
 from antecede_audit.spark.job_names import named
 
-SPAN_ROWS: Final = table(
+SPAN_COLUMNS: Final = table(
     trace_id=TEXT,
     span_id=TEXT,
     parent_id=TEXT,
-    follows=BooleanType(),
+    follows=FLAG,
     kind=TEXT,
     process=TEXT,
     start_ns=LONG,
     end_ns=LONG,
-    links=ArrayType(TEXT),
+    links=TEXTS,
     operation=TEXT,
-    attributes=MapType(TEXT, TEXT),
+    attributes=ATTRIBUTES,
     source=TEXT,
-    rejected=REJECT,
+    rejected=pa.struct([*REJECT]),
 )
 """A span in the columns that `spans_to_events` asks for; which file or topic it came from; and, if
 it is none, what was wrong: then all other columns but `source` are null."""
+
+SPAN_ROWS: Final = from_arrow_schema(SPAN_COLUMNS)
+"""The same for Spark."""
 
 SPAN_WIDTH: Final = len(SpanRecord._fields)
 BROKER: Final = ("topic", "partition", "offset")
@@ -114,7 +119,7 @@ def records_in_value(
 
 def span_batches(records: Iterable[tuple[str, SpanRecord | RejectRecord]]) -> Iterator[Batch]:
     """Spans and rejects, each with its source, as batches of `SPAN_ROWS`."""
-    return batches_of((row_of(source, record) for source, record in records), SPAN_ROWS)
+    return batches_of((row_of(source, record) for source, record in records), SPAN_COLUMNS)
 
 
 def row_of(source: str, record: SpanRecord | RejectRecord) -> tuple[Any, ...]:

@@ -7,17 +7,11 @@ column read from a file may be null, stages check what must not be.
 from typing import Final
 
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import (
-    ArrayType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.types import StringType, StructField, StructType
 
 from antecede.eventlog.parquet import event_schema
 from antecede.eventlog.processes import processes_schema
+from antecede_audit.eventlog.workload import workload_schema
 
 RUN_ID: Final = StructField("run_id", StringType(), nullable=False)
 """Which run a row belongs to; a partition folder where the table is a dataset of runs."""
@@ -25,16 +19,7 @@ RUN_ID: Final = StructField("run_id", StringType(), nullable=False)
 EVENTS: Final = from_arrow_schema(event_schema())
 """The event log of one run; `antecede.eventlog.schema` explains the columns."""
 
-WORKLOAD: Final = StructType(
-    [
-        StructField("message_id", LongType(), nullable=False),
-        StructField("sender", IntegerType(), nullable=False),
-        StructField("targets", ArrayType(IntegerType(), containsNull=False), nullable=False),
-        StructField("causes", ArrayType(LongType(), containsNull=False), nullable=False),
-        StructField("delay_ns", LongType(), nullable=False),
-        StructField("payload_bytes", IntegerType(), nullable=False),
-    ]
-)
+WORKLOAD: Final = from_arrow_schema(workload_schema())
 """Who sends what to whom, and after what; `antecede_audit.eventlog.workload` explains the
 columns."""
 

@@ -80,10 +80,10 @@ def message(sequence: int, previous: int, payload: bytes) -> bytes:
 
 def test_news_of_nodes_that_nobody_has_heard_of_is_bounded() -> None:
     mallory = Mallory()
-    ids = mallory.ann._core.new_id()
+    ids = mallory.ann._table.new_id()
     for batch in range(2 * HEARSAY_MAX // STONES_MAX):
         mallory.say(stones([f"n{batch}-{number}" for number in range(STONES_MAX)]))
-    assert int(mallory.ann._core.new_id()) - int(ids) - 1 == HEARSAY_MAX
+    assert int(mallory.ann._table.new_id()) - int(ids) - 1 == HEARSAY_MAX
     assert mallory.ann.last_malformed == (
         f"news of {HEARSAY_MAX + STONES_MAX} that nobody has heard of"
     )

@@ -65,4 +65,4 @@ def test_incarnations_that_are_over_take_no_room() -> None:
         introduce(bob, ANN, post.now_ns)
         post.pass_time(SECOND)
     assert len(ann.sessions()) == 1
-    assert [len(sessions) for sessions in (ann._core.sessions, ann.directory.by_token)] == [1, 1]
+    assert [len(sessions) for sessions in (ann._table.by_id, ann.directory.by_token)] == [1, 1]

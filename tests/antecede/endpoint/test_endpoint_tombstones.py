@@ -4,9 +4,10 @@ import pytest
 
 from antecede.core.fence import EXPELLED_LIMIT
 from antecede.endpoint.endpoint import Endpoint
-from antecede.endpoint.protocol_driver import FORMER_MAX
 from antecede.events import PeerMet
 from antecede.membership.contact import REPLACED_MAX, RESTART_NS
+from antecede.membership.sessions import FORMER_MAX
+from antecede.transport.notices import newest_records
 from antecede.wire.expulsions import STONES_MAX, ExpulsionRecord, expulsion_records_size
 from antecede.wire.frames import DATAGRAM
 from tests.antecede.endpoint.endpoints import (
@@ -51,12 +52,13 @@ def test_many_lives_of_one_name_leave_little(polite: bool) -> None:
     ann = group.nodes[ANN]
     contact = ann.directory.by_name[BOB]
     assert len(ann.directory.by_name) == len(ann.directory.by_token) == 2
-    assert len(ann._core.sessions) == 2
+    assert len(ann._table.by_id) == 2
     assert len(contact.replaced) <= REPLACED_MAX
     assert contact.candidates == []
-    assert len(ann._core._former) <= FORMER_MAX
+    assert len(ann._table._former) <= FORMER_MAX
     for session in ann.sessions():
-        assert session.unnoted == session.noting == [], "everything was told, and noted"
+        notices = session.notices
+        assert notices.unacked == notices.acks_due == {}, "everything was told, and noted"
     group.send(ANN, [BOB, CAT], b"to the last of them")
     group.run_for(SECOND)
     assert group.payloads(BOB) == group.payloads(CAT) == [b"to the last of them"]
@@ -70,7 +72,7 @@ def test_whoever_is_met_later_is_told_one_line_for_each_name() -> None:
         group.kill(BOB)
         live_again(group, incarnation)
     ann = group.nodes[ANN]
-    stones = ann._fences.newest_records(list(ann._fences._stones))
+    stones = newest_records(list(ann._fences._stones.values()))
     assert [stone.name for stone in stones] == [BOB]
     assert expulsion_records_size(stones) < 100
     introduce(ann, CAT, group.now_ns)
@@ -132,7 +134,7 @@ def test_who_comes_after_thousands_were_expelled_is_told_and_listens(mtu: int) -
     told = [ExpulsionRecord(f"worker-{number}", 7, BOB, "crashed") for number in range(THOUSANDS)]
     for first in range(0, THOUSANDS, STONES_MAX):
         batch = told[first : first + STONES_MAX]
-        ann._fences.read_notices(session_of(ann, BOB), batch, group.now_ns)
+        ann._core.on_expulsions(session_of(ann, BOB), batch, group.now_ns)
     introduce(ann, CAT, group.now_ns, mtu=mtu)
     cat = make_endpoint(CAT)
     introduce(cat, ANN, group.now_ns, mtu=mtu)
@@ -143,7 +145,7 @@ def test_who_comes_after_thousands_were_expelled_is_told_and_listens(mtu: int) -
     group.run_for(SECOND)
     assert group.payloads(CAT) == [b"after the news"]
     assert len(cat._fences._stones) == THOUSANDS
-    assert session_of(ann, CAT).unnoted == []
+    assert session_of(ann, CAT).notices.unacked == {}
     assert cat.malformed == 0
     for number in (0, THOUSANDS - 1):
         assert cat._fences.is_expelled(f"worker-{number}", 7)

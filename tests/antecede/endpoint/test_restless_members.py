@@ -64,8 +64,8 @@ def test_a_peer_that_restarts_all_the_time_is_followed_now_and_then() -> None:
     allowed = RESTARTS_AT_ONCE + (post.now_ns - began_ns) // RESTART_NS + 1
     assert RESTARTS_AT_ONCE <= restarts(ann) <= allowed
     assert len(ann._fences._stones) <= allowed
-    assert len(ann._core.sessions) == 2
-    assert session_of(ann, CAT).unnoted == []
+    assert len(ann._table.by_id) == 2
+    assert session_of(ann, CAT).notices.unacked == {}
 
 
 def test_restarts_that_are_not_followed_take_no_memory() -> None:
@@ -153,7 +153,7 @@ def test_a_payload_beyond_the_limit_is_refused_in_one_part_as_well() -> None:
 def test_a_name_goes_on_after_a_million_lives() -> None:
     """No number runs out: what came before cost a number each, and nothing else."""
     post, ann = trio()
-    ann._core.skip_ids(1 << 21)
+    ann._table._last_id = 1 << 21
     bob = restarted(post, 1 << 21)
     post.pass_time(3 * SECOND)
     submit(ann, [BOB], b"still here?", post.now_ns)

@@ -344,5 +344,5 @@ def test_strangers_that_come_and_go_leave_no_session_behind() -> None:
     for number in range(PEERS_LIMIT):
         ann.add_peer(f"n{number}", None, 1, MTU, post.now_ns)
     assert BOB not in ann.directory.by_name
-    assert ann._core.sessions_of(BOB) == []
-    assert len(ann._core.sessions) == PEERS_LIMIT
+    assert ann._table.named(BOB) == []
+    assert len(ann._table.by_id) == PEERS_LIMIT

@@ -17,7 +17,7 @@ from antecede.runtime.node import Node
 from antecede.runtime.observe.chains import Chain, chains
 from antecede.runtime.observe.durations import Durations
 from antecede.runtime.observe.explain import blocked_by, explain
-from antecede.runtime.observe.prometheus import serve_metrics
+from antecede.runtime.observe.http_server import serve_metrics
 from antecede.testing import TestNetwork
 from tests.antecede.endpoint.endpoints import ANN, BOB, CAT, DAN, SECOND, Group, session_of, submit
 from tests.antecede.runtime.test_metrics import fetch, samples

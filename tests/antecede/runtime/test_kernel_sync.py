@@ -15,7 +15,7 @@ from antecede.durability.disk import Disk
 from antecede.durability.errors import JournalFailed
 from antecede.durability.journal import Journal
 from antecede.runtime import kernel_sync as kernel_sync_module
-from antecede.runtime.journal_committer import CommitWriter
+from antecede.runtime.commit_thread import CommitWriter
 from antecede.runtime.kernel_sync import EVENT, KernelSync, call, kernel_sync
 
 

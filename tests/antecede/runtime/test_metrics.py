@@ -14,13 +14,8 @@ import pytest
 import antecede
 from antecede.runtime.errors import BadConfiguration, CannotBind
 from antecede.runtime.node import Node
-from antecede.runtime.observe.prometheus import (
-    CONNECTIONS_MAX,
-    LINES_PER_TURN,
-    NodeCollector,
-    exposition,
-    serve_metrics,
-)
+from antecede.runtime.observe.http_server import CONNECTIONS_MAX, serve_metrics
+from antecede.runtime.observe.prometheus import LINES_PER_TURN, NodeCollector, exposition
 from antecede.runtime.observe.stats import PEERS_PER_TURN, Health, Stats, health_of
 
 prometheus = pytest.importorskip("prometheus_client", reason="metrics need prometheus-client")

@@ -15,6 +15,7 @@ from antecede.core.process import NodeProcess, Outbox
 from antecede.endpoint.inbox import Inbox
 from antecede.endpoint.protocol_driver import ProtocolDriver
 from antecede.membership.fences import Expulsions
+from antecede.membership.sessions import SessionTable
 from antecede.transport.datagram_reader import ACK_DELAY_LIMIT_US, DatagramReader
 from antecede.transport.numbering import OwnFragments
 from antecede.transport.parts import FrameFragmenter
@@ -90,8 +91,11 @@ def make_session() -> Session:
 
 
 def reading(core: Recorder) -> DatagramReader:
-    driver = ProtocolDriver("ann", core, Inbox(1 << 20, []), OwnFragments(), None)
-    return DatagramReader(driver, Expulsions("ann", 1, driver))
+    table = SessionTable()
+    expulsions = Expulsions("ann", 1, table)
+    inbox = Inbox(1 << 20, [])
+    driver = ProtocolDriver("ann", core, inbox, OwnFragments(), None, table, expulsions)
+    return DatagramReader(driver)
 
 
 def read(data: bytes, session: Session | None = None) -> list[Packet]:

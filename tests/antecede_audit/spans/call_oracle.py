@@ -47,7 +47,7 @@ class Call(NamedTuple):
 def messages_of(calls: Sequence[Call], keys: Column) -> Batch:
     """Calls as rows of `MESSAGES`, between processes that are called so."""
     named = (*HASHED, *NUMBERED)
-    kinds = {one.name: TEXT if one.name in named else one.dataType for one in MESSAGES.fields}
+    kinds = {one.name: TEXT if one.name in named else one.type for one in MESSAGES}
     rows = batch_of_rows(calls, table(**kinds))
     return compacted({name: rows[name] for name in kinds}, keys)
 

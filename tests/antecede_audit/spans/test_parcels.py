@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from antecede_audit import parcels
-from antecede_audit.columns.arrow_rows import Batch, arrow_schema
+from antecede_audit.columns.arrow_rows import Batch
 from antecede_audit.columns.hashing import hash_texts
 from antecede_audit.parcels import keyed, parcels_of_one, row_chunks, tables_of_partition
 from antecede_audit.spans.partitioning import (
@@ -29,7 +29,7 @@ def rows(count: int) -> Batch:
         pa.array([None if one % 3 == 0 else "x" * (one % 7) for one in range(count)]),
         pa.array([None if one % 4 == 0 else ["a", None][: one % 3] for one in range(count)]),
     ]
-    return pa.record_batch(columns, schema=arrow_schema(ROWS))
+    return pa.record_batch(columns, schema=ROWS)
 
 
 @pytest.mark.parametrize("rows_of_a_parcel", [1, 7, 1 << 16])

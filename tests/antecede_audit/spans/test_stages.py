@@ -12,7 +12,7 @@ import pytest
 from pyarrow import parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
-from pyspark.sql.types import StructType
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from antecede.eventlog.schema import Event
 from antecede_audit.columns.arrow_rows import Batch, batch_of_rows
@@ -35,8 +35,8 @@ from antecede_audit.spans.order import (
     sort_by_sender,
 )
 from antecede_audit.spans.partitioning import ALL_OF_A_SPAN, MOVED_SPANS, effects_in
+from antecede_audit.spans.schemas import EVENTS
 from antecede_audit.spans.steps import number_and_order
-from antecede_audit.spark.schemas import EVENTS
 from tests.antecede_audit.spans.call_oracle import Call, messages_of
 from tests.antecede_audit.spans.samples import START_NS, span
 
@@ -348,7 +348,7 @@ def test_a_table_has_the_files_of_finished_tasks_alone(spark: SparkSession, tmp_
 
     rows = batch_of_rows([(0, 1, -2, 3, 1), (1, 0, 7, 1, 4)], MEASURES)
     parcels = on_spark(spark, parcels_of_one(GAP, rows))
-    columns = StructType(MEASURES.fields[:4])
+    columns = from_arrow_schema(pa.schema([*MEASURES][:4]))
     outputs = OutputTables(spark, str(tmp_path), "r")
     sums = outputs.write_stage(outputs.of_run("gaps"), parcels, stage, columns, ["negative"])
 

@@ -1,0 +1,106 @@
+"""`node.journal`: what an application keeps in the journal, small values under keys of its own."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import suppress
+from threading import get_ident
+from typing import Final
+
+from antecede.core.errors import LocalError
+from antecede.durability.unconfirmed import DONE
+from antecede.runtime.confirming import Confirming
+from antecede.runtime.journal_committer import JournalCommitter
+
+KEY_BYTES_MAX: Final = 1 << 10
+VALUE_BYTES_MAX: Final = 1 << 20
+"""What is kept here is written again whenever the journal is: positions, not data."""
+
+
+class OnDisk:
+    """Awaited, it ends when everything that has happened until then is on disk."""
+
+    def __init__(self, keeper: JournalCommitter, plan: Callable[[], None]) -> None:
+        self._keeper: Final = keeper
+        self._plan: Final = plan
+
+    def __await__(self) -> Generator[None, None, None]:
+        self._plan()
+        return self._keeper.wait_durable().__await__()
+
+
+class AppJournal:
+    """The application's own part of a journal.
+
+    What is put by the task, or the plain function, that is handling a message becomes durable in
+    the same commit as the confirmation of that message: after a crash either both count or neither.
+    """
+
+    def __init__(
+        self, keeper: JournalCommitter, confirming: Confirming, plan: Callable[[], None]
+    ) -> None:
+        self._keeper: Final = keeper
+        self._kept: Final = keeper.kept.handling
+        self._kept.on_disk = OnDisk(keeper, plan)
+        self._kept.pass_on = self._confirm_anywhere
+        self._owner: Final = get_ident()
+        self._loop: Final = asyncio.get_running_loop()
+        self._confirming: Final = confirming
+        # To be called when there is something to write.
+        self._plan: Final = plan
+
+    def put(self, key: str, value: bytes) -> Awaitable[None]:
+        """Keep `value` under `key`; `JournalFull` if nothing can be kept now.
+
+        Done when it returns, so a plain function may call it; awaiting it costs nothing.
+        """
+        if not isinstance(key, str) or not 0 < len(key.encode()) <= KEY_BYTES_MAX:
+            raise LocalError(f"a key is a text of 1 to {KEY_BYTES_MAX} bytes, not {key!r}")
+        if not isinstance(value, bytes) or len(value) > VALUE_BYTES_MAX:
+            raise LocalError(f"a value is at most {VALUE_BYTES_MAX} bytes")
+        self._keeper.check()
+        self._kept.put(key, value, self._confirming.number_in_hand())
+        return DONE
+
+    def remove(self, key: str) -> Awaitable[None]:
+        """Keep nothing under `key` any more."""
+        self._keeper.check()
+        if self._kept.value(key) is not None:
+            self._kept.put(key, None, self._confirming.number_in_hand())
+        return DONE
+
+    def get(self, key: str, default: bytes | None = None) -> bytes | None:
+        """What was put under `key` last, in this life of the node or one before."""
+        found = self._kept.value(key)
+        return default if found is None else found
+
+    def keys(self) -> list[str]:
+        """The keys under which something is kept."""
+        return sorted(self._kept.keys())
+
+    def told_when(self, after: Callable[[Callable[[], None]], None]) -> None:
+        """What is given up counts as told when `after`, called with an action then, does that.
+
+        By default it does when the listeners have returned.
+        """
+        self._keeper.after_telling = after
+
+    def serve_threads(self) -> None:
+        """From now on messages are confirmed by hand."""
+        self._confirming.by_asking = False
+
+    def _confirm_anywhere(self, number: int) -> None:
+        """`done()` was called, perhaps by a thread that does the work of a handler."""
+        if get_ident() == self._owner:
+            self._kept.confirm_here(number)
+        else:
+            with suppress(RuntimeError):  # The loop has ended: it comes again.
+                self._loop.call_soon_threadsafe(self._kept.confirm_here, number)
+
+    async def sync(self) -> None:
+        """Wait until everything that has been sent, confirmed or put so far is on disk.
+
+        What was put while a message is in hand is not part of that before the message is confirmed.
+        """
+        self._keeper.check()
+        self._plan()
+        await self._keeper.wait_durable()
