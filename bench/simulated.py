@@ -18,7 +18,7 @@ from time import perf_counter
 import simpy
 
 from antecede.core import CausalProcess, Deliver, Effect
-from antecede.core.values import Packet
+from antecede.core.packets import Packet
 from antecede.network_model.faults import Faults
 from antecede.network_model.keyed_random import KeyedRandom
 from antecede.network_model.latency import Uniform

@@ -9,8 +9,8 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
+from antecede.core.effects import DeliveryUnknown, Expelled, SelfExpelled
 from antecede.core.process import NodeProcess
-from antecede.core.reports import DeliveryUnknown, Expelled, SelfExpelled
 from antecede.durability.losses import LossReporter
 from antecede.endpoint.crash_recovery import CrashRecovery
 from antecede.endpoint.protocol_driver import ProtocolDriver

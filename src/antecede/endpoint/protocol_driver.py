@@ -9,9 +9,15 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.effects import Effect
-from antecede.core.packets import Ack, ExpulsionAck, ExpulsionNotice, YouAreExpelled
+from antecede.core.packets import (
+    Ack,
+    ExpulsionAck,
+    ExpulsionNotice,
+    Message,
+    Packet,
+    YouAreExpelled,
+)
 from antecede.core.process import NEVER_NS, NodeProcess, Outbox, perform_effects
-from antecede.core.values import Message, Packet
 from antecede.endpoint.inbox import Inbox
 from antecede.membership.fences import Expulsions
 from antecede.membership.sessions import SessionTable

@@ -10,7 +10,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.errors import RemoteError
-from antecede.core.fence import EXPELLED_LIMIT
+from antecede.core.expulsion import EXPELLED_LIMIT
 from antecede.durability.node_state import DurableNodeState
 from antecede.events import NodeFenced
 from antecede.membership.sessions import SessionTable

@@ -7,7 +7,7 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from antecede.events import Refused, Report, seen_at
+from antecede.events import PeerRefused, Report, seen_at
 from antecede.membership.contact import Contact
 
 REFUSED_MAX: Final = 1000
@@ -39,7 +39,7 @@ class RefusalReporter:
         if contact is not None:
             contact.set_objection(reason)
         if self.is_news(name, reason, now_ns):
-            self._reports.append(Refused(name=name, address=seen_at(address), reason=reason))
+            self._reports.append(PeerRefused(name=name, address=seen_at(address), reason=reason))
 
     def is_news(self, name: str, reason: str, now_ns: i64) -> bool:
         """Whether to tell this of somebody; from now on it is known."""

@@ -77,12 +77,17 @@ class AppJournal:
         """The keys under which something is kept."""
         return sorted(self._kept.keys())
 
-    def told_when(self, after: Callable[[Callable[[], None]], None]) -> None:
-        """What is given up counts as told when `after`, called with an action then, does that.
+    def report_with(self, after: Callable[[Callable[[], None]], None]) -> None:
+        """Let `after` decide when `Undeliverable` events count as reported.
 
-        By default it does when the listeners have returned.
+        After its listeners have returned the node calls `after` with an action. The losses count as
+        reported when that action is called; until then they are reported again after a crash.
+        Without this the node calls the action itself, at once.
         """
         self._keeper.after_telling = after
+
+    told_when = report_with
+    """The former name, for one release."""
 
     def serve_threads(self) -> None:
         """From now on messages are confirmed by hand."""

@@ -5,7 +5,7 @@ from typing import Final
 
 from antecede.core.errors import LocalError
 from antecede.endpoint.endpoint import Endpoint
-from antecede.events import Stranger
+from antecede.events import StrangerSeen
 from antecede.runtime.carriers.carrier import Carrier
 from antecede.runtime.config.names import checked_name, process_id
 from antecede.runtime.observe.event_recorder import EventRecorderOwner
@@ -37,7 +37,7 @@ class Introductions:
         self._endpoint.add_peer(name, resolved, process, size, now_ns, stranger)
         transport.relookup(resolved)
 
-    def has_let_in(self, stranger: Stranger) -> bool:
+    def has_let_in(self, stranger: StrangerSeen) -> bool:
         """Introduce a stranger, who will be welcome at its next hello; whether that is told."""
         directory = self._endpoint.directory
         if stranger.name in directory.by_name:

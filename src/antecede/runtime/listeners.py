@@ -17,9 +17,9 @@ from antecede.events import (
     PeerExpelled,
     PeerLeft,
     PeerMet,
+    PeerRefused,
     PeerRestarted,
     PeerSilent,
-    Refused,
     Report,
     Split,
     Undeliverable,
@@ -73,7 +73,7 @@ class Listeners:
                 self._count_left_out(report.name, len(report.sequences))
             else:
                 self._count(report.name, len(report.sequences), report.reason)
-        elif isinstance(report, Refused):
+        elif isinstance(report, PeerRefused):
             # Somebody has to mend a configuration: it is told once, and nothing happens until then.
             log.warning("%s: no talk with %s: %s", self._name, report.name, report.reason)
         elif isinstance(report, Split):

@@ -17,7 +17,7 @@ from antecede.core.errors import Fenced, LocalError
 from antecede.core.process import NEVER_NS
 from antecede.durability.unconfirmed import InboundMessage
 from antecede.endpoint.endpoint import Endpoint
-from antecede.events import NodeFenced, Report, Stranger
+from antecede.events import NodeFenced, Report, StrangerSeen
 from antecede.membership.contact import STATES
 from antecede.runtime.app_journal import AppJournal
 from antecede.runtime.backpressure import Backpressure
@@ -625,7 +625,7 @@ class Node:
                 self._closing = True
                 self._loop.call_soon(self._stop_fenced)
             relookup_when_silent(report, self._endpoint.directory, self._transport)
-            if not isinstance(report, Stranger) or self._introductions.has_let_in(report):
+            if not isinstance(report, StrangerSeen) or self._introductions.has_let_in(report):
                 self._listeners.tell(report)
 
     # Leaving, inside.

@@ -11,8 +11,15 @@ from librt.strings import read_i64_le
 from mypy_extensions import i64, trait
 
 from antecede.core.errors import RemoteError
-from antecede.core.packets import Ack, Ask, ExpulsionAck, ExpulsionNotice, YouAreExpelled
-from antecede.core.values import Message, Packet
+from antecede.core.packets import (
+    Ack,
+    Ask,
+    ExpulsionAck,
+    ExpulsionNotice,
+    Message,
+    Packet,
+    YouAreExpelled,
+)
 from antecede.transport.recovery.ranges import read_ranges
 from antecede.transport.session import Session
 from antecede.wire.advice import Advice, read_waiting

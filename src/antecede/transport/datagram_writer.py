@@ -10,8 +10,7 @@ from typing import Final, final
 from librt.strings import BytesWriter, write_i64_le
 from mypy_extensions import i64, mypyc_attr, u8
 
-from antecede.core.packets import Ack, DataPacket, Permit
-from antecede.core.values import Packet
+from antecede.core.packets import Ack, DataPacket, Packet, Permit
 from antecede.transport.notices import shortened
 from antecede.transport.numbering import OwnFragments
 from antecede.transport.parts import FrameFragmenter

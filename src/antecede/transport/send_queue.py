@@ -9,8 +9,7 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from antecede.core.packets import Ack, Ask, DataPacket, Permit
-from antecede.core.values import Packet
+from antecede.core.packets import Ack, Ask, DataPacket, Packet, Permit
 from antecede.transport.flow_control import FlowControl
 from antecede.transport.parts import FrameFragmenter
 

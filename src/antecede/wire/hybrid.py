@@ -12,8 +12,7 @@ from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
 from antecede.core.errors import LocalError, RemoteError
-from antecede.core.packets import Ack, Ask, DataPacket, Permit
-from antecede.core.values import Message
+from antecede.core.packets import Ack, Ask, DataPacket, Message, Permit
 from antecede.wire.varint import WireReader, varint_size, write_varint
 
 ACK: Final = 0x02

@@ -24,10 +24,10 @@ from antecede.core.packets import (
     DataPacket,
     ExpulsionAck,
     ExpulsionNotice,
+    Packet,
     Permit,
     YouAreExpelled,
 )
-from antecede.core.values import Packet
 from antecede.wire.hybrid import (
     ACK,
     ASK,

@@ -263,7 +263,7 @@ SMALL: Final = {
     "mtu": 1400,
     "heartbeat": "60s",
     "silent_after": "10min",
-    "stay_awake": False,
+    "busy_poll": False,
 }
 """Hundreds of nodes in one process: windows that fit, no heartbeats, no waiting among the work."""
 

@@ -5,8 +5,15 @@ from random import Random
 import pytest
 from librt.strings import BytesWriter, write_i64_le
 
-from antecede.core.packets import DataPacket, ExpulsionAck, ExpulsionNotice, Permit, YouAreExpelled
-from antecede.core.values import Message, Packet
+from antecede.core.packets import (
+    DataPacket,
+    ExpulsionAck,
+    ExpulsionNotice,
+    Message,
+    Packet,
+    Permit,
+    YouAreExpelled,
+)
 from antecede.events import PeerExpelled, PeerMoved
 from antecede.membership.fences import HEARSAY_MAX
 from antecede.transport.flow_control import OVERDRAFT

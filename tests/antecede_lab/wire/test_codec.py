@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antecede.core import LocalError, Message, Packet, RemoteError
-from antecede.core.catalogue import ProtocolInfo
-from antecede.core.codec import PacketCodec
+from antecede.core.catalogue import PacketCodec, ProtocolInfo
 from antecede.core.hybrid.rule import HybridProcess
 from antecede.core.packets import (
     Ack,

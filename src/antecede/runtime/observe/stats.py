@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from antecede.core.fence import EXPELLED_LIMIT
+from antecede.core.expulsion import EXPELLED_LIMIT
 from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.receive_queue import FairReceiveQueue
 from antecede.events import NodeFenced
