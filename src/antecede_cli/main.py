@@ -42,8 +42,9 @@ SUBCOMMANDS: Final = {
         "antecede_cli.audit.audit", "Judge causal order in event logs of any size.", AUDIT
     ),
     "watch": Subcommand("antecede_cli.audit.watch", "Judge event logs while they grow.", AUDIT),
-    "metrics": Subcommand("antecede_cli.audit.metrics", "Say what recorded runs cost.", AUDIT),
-    "profile": Subcommand("antecede_cli.audit.profile", "Say what a workload is like.", AUDIT),
+    "measure": Subcommand(
+        "antecede_cli.audit.measure", "Say what runs cost, or what a workload is like.", AUDIT
+    ),
     "report": Subcommand("antecede_cli.audit.report", "Make one HTML file of results.", AUDIT),
     "demo": Subcommand("antecede_cli.lab.demo", "See it all at work, on a bad network.", LAB),
     "simulate": Subcommand(
@@ -70,6 +71,8 @@ RENAMED: Final = {
     **{name: ("lab", name) for name in EXPERIMENTS},
     "quality": ("ingest", "--check"),
     "rejects": ("ingest", "--show-rejects"),
+    "metrics": ("measure",),
+    "profile": ("measure", "--workload"),
 }
 """Former names, which work for one release, and what they stand for."""
 

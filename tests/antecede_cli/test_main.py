@@ -145,7 +145,8 @@ def test_a_subcommand_that_is_nearly_one_is_answered_with_that_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["ingest", "audit", "metrics", "profile", "lab grow", "lab sweep", "lab evaluate"]
+    "name",
+    ["ingest", "audit", "measure", "measure --workload", "lab grow", "lab sweep", "lab evaluate"],
 )
 def test_without_spark_every_command_that_needs_it_says_what_to_install(name: str) -> None:
     """With any arguments: whoever lacks Spark is told so first."""

@@ -49,7 +49,7 @@ Formats:
 \b
 DIR gets
   events/        the event log, by run       for: antecede audit DIR/events
-  workload/      the messages, by run        for: antecede simulate -w replay, profile, grow
+  workload/      the messages, by run        for: simulate -w replay, measure, lab grow
   processes/     their numbers and names
   spans/         what spans are called, and the attributes of them that --keep names
   lines/         what message tables say
