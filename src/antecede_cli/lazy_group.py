@@ -67,6 +67,8 @@ class LazyGroup(click.Group):
                 told = " ".join((ctx.command_path, *words))
                 click.echo(f"`{ctx.command_path} {args[0]}` is now `{told}`.", err=True)
             args = [*words, *args[1:]]
+            if args[0].startswith("-"):
+                self.parse_args(ctx, args)  # an option that does its work, and ends
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 import click
+from click.shell_completion import get_completion_class
 
 from antecede import __version__, compiled
 from antecede.build_mode import why_interpreted
@@ -59,9 +60,6 @@ SUBCOMMANDS: Final = {
     "bench": Subcommand(
         "antecede_cli.lab.bench", "Measure the live runtime against other libraries.", LAB
     ),
-    "completion": Subcommand(
-        "antecede_cli.completion", "Print the completion script of a shell.", LAB
-    ),
 }
 """Every command, in the order of `antecede --help`."""
 
@@ -73,8 +71,13 @@ RENAMED: Final = {
     "rejects": ("ingest", "--show-rejects"),
     "metrics": ("measure",),
     "profile": ("measure", "--workload"),
+    "completion": ("--completion",),
 }
 """Former names, which work for one release, and what they stand for."""
+
+SHELLS: Final = ("bash", "zsh", "fish")
+COMPLETE_VARIABLE: Final = "_ANTECEDE_COMPLETE"
+"""How a shell asks; click knows it by the name of the program."""
 
 EPILOG: Final = """
 \b
@@ -84,7 +87,7 @@ Examples:
   antecede lab scenario triangle               a story, step by step
   antecede chat --demo --order none            what happens without causal order
   antecede audit events --out found            did effects overtake causes?
-  eval "$(antecede completion bash)"           complete with the tabulator key
+  eval "$(antecede --completion bash)"         complete with the tabulator key
 
 Every command has examples and its defaults in its own --help.
 """
@@ -176,6 +179,16 @@ def find_modules_here() -> None:
         sys.path.append(os.getcwd())
 
 
+def print_completion(context: click.Context, _: click.Parameter, shell: str | None) -> None:
+    """Print what a shell needs in order to complete this command, and end."""
+    if shell is None or context.resilient_parsing:
+        return
+    completion = get_completion_class(shell)
+    assert completion is not None, "click knows all three"
+    click.echo(completion(context.command, {}, "antecede", COMPLETE_VARIABLE).source())
+    context.exit()
+
+
 @click.group(
     cls=AntecedeCommand,
     table=SUBCOMMANDS,
@@ -184,6 +197,14 @@ def find_modules_here() -> None:
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(message=version_line().replace("%", "%%"), version=__version__)
+@click.option(
+    "--completion",
+    type=click.Choice(SHELLS),
+    callback=print_completion,
+    expose_value=False,
+    is_eager=True,
+    help="Print a script that makes this shell complete commands and options.",
+)
 @click.option("-v", "--verbose", count=True, help="Say more on standard error; -vv says most.")
 def main(verbose: int) -> None:
     """Causal-order messaging: no process ever sees an effect before its cause."""

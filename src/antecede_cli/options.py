@@ -1,6 +1,6 @@
 """Options of commands: those with a default, and those written as people write: `1.5ms`, `5%`."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -20,6 +20,27 @@ else:
 def option_with_default(*names: str, **how: Any) -> Callable[[Command], Command]:  # noqa: ANN401 as click has it
     """An option, as `click.option` makes it, whose default the help shows."""
     return click.option(*names, show_default=True, **how)
+
+
+class RenamedOptions(click.Command):
+    """A command whose options had other names: those work for one release, and are not shown."""
+
+    def __init__(self, *args: Any, former: Mapping[str, str], **settings: Any) -> None:  # noqa: ANN401 - as click has it
+        super().__init__(*args, **settings)
+        self._former: Final = former
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        words = args.index("--") if "--" in args else len(args)
+        now = [self._renamed(ctx, word) for word in args[:words]]
+        return super().parse_args(ctx, now + args[words:])
+
+    def _renamed(self, ctx: click.Context, word: str) -> str:
+        name, equals, value = word.partition("=")
+        if name not in self._former:
+            return word
+        if not ctx.resilient_parsing:
+            click.echo(f"`{name}` is now `{self._former[name]}`.", err=True)
+        return f"{self._former[name]}{equals}{value}"
 
 
 def is_given(context: click.Context, name: str) -> bool:

@@ -27,7 +27,7 @@ PRINTING = {
     "scenario": ["lab", "scenario", "triangle"],
     "check": ["check", "--protocol", "mf", "--program", "relay"],
     "compare": ["lab", "compare", "--quick", "--protocols", "mf", "--only", "network"],
-    "completion": ["completion", "bash"],
+    "completion": ["--completion", "bash"],
     "chat": ["chat", "--demo"],
     **{f"{name} --help": [name, "--help"] for name in SUBCOMMANDS},
 }

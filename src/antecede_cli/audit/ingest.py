@@ -14,7 +14,13 @@ from antecede_cli.audit.ingest_tables import (
     rejects_in,
 )
 from antecede_cli.console import Console
-from antecede_cli.options import allow_only, is_given, option_with_default, parse_names
+from antecede_cli.options import (
+    RenamedOptions,
+    allow_only,
+    is_given,
+    option_with_default,
+    parse_names,
+)
 from antecede_cli.spark import check_writable, is_local, need_spark, spark_progress, spark_session
 
 if TYPE_CHECKING:
@@ -74,7 +80,12 @@ there is such a file, or no message was found.
 """
 
 
-@click.command(epilog=EPILOG, short_help="Read the traces of other systems.")
+@click.command(
+    cls=RenamedOptions,
+    former={"--table": "--to-table"},
+    epilog=EPILOG,
+    short_help="Read the traces of other systems.",
+)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option("--out", metavar="DIR", help="Where the tables go.")
 @option_with_default(
@@ -107,7 +118,8 @@ there is such a file, or no message was found.
 )
 @click.option("--append", is_flag=True, help="Add to the run that is in DIR.")
 @click.option(
-    "--table",
+    "--to-table",
+    "table",
     metavar="NAME",
     help="Add the events to the table catalog.db.name, too.  Needs Spark.",
 )
@@ -115,7 +127,7 @@ there is such a file, or no message was found.
     "--table-format",
     type=click.Choice(["parquet", "orc", "delta", "iceberg"]),
     default="parquet",
-    help="Of that table.",
+    help="How that table is written.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.option("--master", help="A Spark master URL.  [default: this machine]")
