@@ -2,7 +2,7 @@
 
 A hub writes to all its peers in turn, a few messages at a time, and everything that follows (acks,
 permits, timers) counts, on both sides: all of the core and of the link. Processor time would also
-count how cold the caches are; that is what `python -m bench.live crowd` measures.
+count how cold the caches are; that is what `python -m bench study crowd` measures.
 """
 
 import json

@@ -156,7 +156,7 @@ def test_what_is_counted_may_not_differ_whatever_the_tolerance() -> None:
 
 
 HELP = "antecede --help"
-JSON = "python -m bench.reach rst 2 1"
+JSON = "python -m bench reach rst 2 1"
 
 
 def test_what_has_run_is_not_run_again_until_its_sources_change(

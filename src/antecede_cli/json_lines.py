@@ -383,10 +383,10 @@ def asks_to_expel(line: bytes) -> bool:
 
 def when_on_disk(node: Node, action: Callable[[], None]) -> None:
     """Do this once everything done so far is on disk; at once without a journal."""
-    if node._keeper is None:
+    if node._committer is None:
         action()
     else:
-        node._keeper.when_durable(action)
+        node._committer.when_durable(action)
         node._plan_flush()
 
 

@@ -58,7 +58,7 @@ SUBCOMMANDS: Final = {
         "antecede_cli.lab.group", "Compare, evaluate, grow, sweep, chaos, scenario, data.", LAB
     ),
     "bench": Subcommand(
-        "antecede_cli.lab.bench", "Measure the live runtime against other libraries.", LAB
+        "antecede_cli.lab.bench", "Run the benchmarks of the repository.", LAB, hidden=True
     ),
 }
 """Every command, in the order of `antecede --help`."""

@@ -289,7 +289,7 @@ class ListenerThread:
             try:
                 listener(report)
             except BaseException:  # It would end this thread, and nobody would notice.
-                self.callbacks.has_failed(f"an event listener, called with {report!r},")
+                self.callbacks.on_failure(f"an event listener, called with {report!r},")
 
 
 class BlockingNode:

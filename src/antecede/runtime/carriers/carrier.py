@@ -55,7 +55,7 @@ class LoopTimer:
 
 
 class CarrierListener(Protocol):
-    """What a transport calls."""
+    """What a carrier calls."""
 
     def on_datagram(self, address: object, data: bytes, now_ns: int) -> None:
         """A datagram has come."""

@@ -5,7 +5,7 @@ So all are measured in turn, in every round, beginning each time with another on
 two that were measured in the same round, and the median of these ratios is what counts.
 
 A round of one library is two processes on this machine, started, timed and ended:
-`python -m antecede_lab.bench.contest KEY ROLE JSON` is one of them.
+`python -m bench.live.contest KEY ROLE JSON` is one of them.
 """
 
 import faulthandler
@@ -20,11 +20,11 @@ from statistics import median
 from typing import Any, Final, TypeAlias
 
 import antecede
-from antecede_lab.bench.catalogue import find_peer
-from antecede_lab.bench.peer import Contestant, ContestRun, ReceiveTally, Stopwatch, Volley
-from antecede_lab.bench.peers.antecede_node import CALLER, LISTENER
 from antecede_lab.chaos.proxy import Conditions, Proxy
 from antecede_lab.child import Child, ChildFailed, Json, say
+from bench.live.catalogue import find_peer
+from bench.live.peer import Contestant, ContestRun, ReceiveTally, Stopwatch, Volley
+from bench.live.peers.antecede_node import CALLER, LISTENER
 
 SLACK_S: Final = 30.0
 """What a round may take beyond the time it measures."""
@@ -61,7 +61,7 @@ def start(key: str, role: str, environment: Mapping[str, str], **plan: Json) -> 
     """A process that plays a role of a peer."""
     text = json.dumps({"address": "", "broker": "", **plan})
     return Child.python(
-        "antecede_lab.bench.contest",
+        "bench.live.contest",
         key,
         role,
         text,

@@ -4,12 +4,12 @@ from importlib import import_module
 from typing import Final
 
 from antecede.core.errors import LocalError, near_miss
-from antecede_lab.bench.peer import Contestant
-from antecede_lab.bench.peers.antecede_node import AntecedeNode
-from antecede_lab.bench.peers.nats_client import Nats
-from antecede_lab.bench.peers.tcp_streams import TcpStreams, TlsStreams
-from antecede_lab.bench.peers.zenoh_session import Zenoh
-from antecede_lab.bench.peers.zmq_sockets import (
+from bench.live.peer import Contestant
+from bench.live.peers.antecede_node import AntecedeNode
+from bench.live.peers.nats_client import Nats
+from bench.live.peers.tcp_streams import TcpStreams, TlsStreams
+from bench.live.peers.zenoh_session import Zenoh
+from bench.live.peers.zmq_sockets import (
     ZmqAsyncioDealerRouter,
     ZmqAsyncioPushPull,
     ZmqCurve,

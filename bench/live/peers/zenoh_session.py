@@ -3,7 +3,7 @@
 import threading
 from typing import Any
 
-from antecede_lab.bench.peer import (
+from bench.live.peer import (
     END,
     Contestant,
     ContestRun,

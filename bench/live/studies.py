@@ -9,7 +9,7 @@ Records: the same volley with and without an event log, or a journal.
 Many peers: what a message costs and what a peer takes, from a few to hundreds per node. One process
 is the hub, another one holds all the others, every one a node of its own with a socket. Time is
 processor time of the hub, so that it does not matter how busy the others' process is.
-`python -m antecede_lab.bench.studies ROLE NUMBER` is one of these processes.
+`python -m bench.live.studies ROLE NUMBER` is one of these processes.
 """
 
 import asyncio
@@ -31,11 +31,11 @@ from typing import Final, TypeAlias
 from antecede.durability.unconfirmed import InboundMessage
 from antecede.runtime.node import Node
 from antecede.runtime.opening import open_node
-from antecede_lab.bench.contest import Show, Throughput, machine, measure_throughput, rounded
-from antecede_lab.bench.peer import payload_of
-from antecede_lab.bench.peers.antecede_node import JOURNALS
 from antecede_lab.chaos.proxy import Conditions
 from antecede_lab.child import Child, Json, Line, say
+from bench.live.contest import Show, Throughput, machine, measure_throughput, rounded
+from bench.live.peer import payload_of
+from bench.live.peers.antecede_node import JOURNALS
 
 WINDOWS: Final = {
     "ANTECEDE_RECEIVE_WINDOW": "64MiB",
@@ -234,16 +234,16 @@ def by_peers(measured: dict[int, list[Line]], style: str) -> dict[str, Json]:
 
 def with_so_many(peers: int, messages: int) -> Line:
     """What the hub found out with this many peers."""
-    with Child.python("antecede_lab.bench.studies", "others", str(peers)) as others:
+    with Child.python("bench.live.studies", "others", str(peers)) as others:
         addresses = others.hear(WAIT_S)["addresses"]
-        with Child.python("antecede_lab.bench.studies", "hub", str(messages)) as hub:
+        with Child.python("bench.live.studies", "hub", str(messages)) as hub:
             hub.tell({"addresses": addresses})
             return hub.hear(WAIT_S, beside=others)
 
 
 def bytes_in_flight(messages: int) -> float:
     """Bytes of memory per message that is accepted and not acknowledged, 64 bytes of it its own."""
-    with Child.python("antecede_lab.bench.studies", "in-flight", str(messages)) as child:
+    with Child.python("bench.live.studies", "in-flight", str(messages)) as child:
         return float(child.hear(WAIT_S)["message_bytes"])
 
 

@@ -9,7 +9,7 @@ from antecede.durability.unconfirmed import InboundMessage
 from antecede.runtime.node import Node
 from antecede.runtime.opening import NodeOpening, open_node
 from antecede.runtime.security.keys import SecretKey
-from antecede_lab.bench.peer import (
+from bench.live.peer import (
     END,
     Contestant,
     ContestRun,

@@ -8,9 +8,11 @@ from click.testing import CliRunner
 from rich.table import Table
 
 from antecede.core.errors import LocalError
-from antecede_cli.lab.bench import command, ratio_table, speed_table
-from antecede_lab.bench.catalogue import PEERS, find_peer
-from antecede_lab.bench.contest import (
+from antecede_lab.child import ChildFailed
+from bench.live.__main__ import command as live
+from bench.live.__main__ import ratio_table, speed_table
+from bench.live.catalogue import PEERS, find_peer
+from bench.live.contest import (
     P50,
     P99,
     ContestPlan,
@@ -22,8 +24,8 @@ from antecede_lab.bench.contest import (
     run_contest,
     throughput_of,
 )
-from antecede_lab.bench.peer import BEGIN, END, WARM_UP, ReceiveTally, Stopwatch, Volley
-from antecede_lab.bench.studies import (
+from bench.live.peer import BEGIN, END, WARM_UP, ReceiveTally, Stopwatch, Volley
+from bench.live.studies import (
     CrowdPlan,
     DistancePlan,
     TracingPlan,
@@ -31,9 +33,9 @@ from antecede_lab.bench.studies import (
     run_distance,
     run_tracing,
 )
-from antecede_lab.child import ChildFailed
+from bench.live.study import command as study
 
-ODD = "tests.antecede.runtime.odd_peers"
+ODD = "tests.bench.odd_peers"
 BRIEF_S = 0.05
 
 
@@ -196,25 +198,33 @@ def test_unknown_peers_are_refused_by_name() -> None:
 
 
 def test_the_command_measures_shows_and_writes(tmp_path: Path) -> None:
-    out = tmp_path / "speed.json"
-    arguments = ["live", "--peer", "tcp", "--rounds", "1", "--seconds", str(BRIEF_S)]
-    shown = CliRunner().invoke(command, [*arguments, "--json", str(out)])
+    out, table = tmp_path / "speed.json", tmp_path / "speed.csv"
+    arguments = ["--peer", "tcp", "--rounds", "1", "--seconds", str(BRIEF_S)]
+    shown = CliRunner().invoke(live, [*arguments, "--json", str(out), "--csv", str(table)])
 
     assert shown.exit_code == 0, shown.output
     assert "asyncio TCP" in shown.output
     assert json.loads(out.read_text())["peers"]["tcp"]["median"]["messages_per_s_64"] > 0
+    assert table.read_text().splitlines()[0] == "peer,measure,median,ratio"
 
 
 def test_the_command_says_beforehand_that_it_cannot_write(tmp_path: Path) -> None:
     out = str(tmp_path / "nowhere" / "speed.json")
-    for arguments in (["live"], ["study", "crowd"]):
+    for command, arguments in ((live, []), (study, ["crowd"])):
         result = CliRunner().invoke(command, [*arguments, "--json", out])
         assert result.exit_code == 2
         assert "there is no folder" in result.output
 
 
 def test_the_command_lists_who_there_is() -> None:
-    listed = CliRunner().invoke(command, ["live", "--list"])
+    listed = CliRunner().invoke(live, ["--list"])
 
     assert listed.exit_code == 0
     assert [line.split()[0] for line in listed.output.splitlines()] == list(PEERS)
+
+
+def test_a_peer_that_is_nearly_one_is_answered_with_that_one() -> None:
+    refused = CliRunner().invoke(live, ["--peer", "antcede"])
+
+    assert refused.exit_code == 2
+    assert "did you mean 'antecede'?" in refused.output

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 
-from antecede_lab.bench.peer import (
+from bench.live.peer import (
     END,
     Contestant,
     ContestRun,

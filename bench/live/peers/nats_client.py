@@ -15,7 +15,8 @@ from pathlib import Path
 from socket import create_connection
 from typing import Any, Final
 
-from antecede_lab.bench.peer import (
+from antecede_lab.child import ChildFailed
+from bench.live.peer import (
     END,
     Contestant,
     ContestRun,
@@ -25,7 +26,6 @@ from antecede_lab.bench.peer import (
     free_port,
     package,
 )
-from antecede_lab.child import ChildFailed
 
 SUBJECT: Final = "bench"
 BYTES_MAX: Final = 2_000_000_000

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from itertools import islice
 
-from antecede_lab.bench.peer import Contestant, ContestRun, Volley
-from antecede_lab.bench.peers import tcp_streams
+from bench.live.peer import Contestant, ContestRun, Volley
+from bench.live.peers import tcp_streams
 
 
 class Leaky(tcp_streams.TcpStreams):

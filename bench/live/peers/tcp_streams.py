@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from antecede_lab.bench.peer import (
+from bench.live.peer import (
     END,
     Contestant,
     ContestRun,
