@@ -50,7 +50,6 @@ def test_a_claim_has_figures_or_says_why_not(claim: Claim) -> None:
 
 
 def test_the_figures_of_the_evaluation_are_drawn_from_what_is_recorded(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install '.[lab]'")
     from bench.evaluation_images import IMAGES, draw, recorded
 
     draw(recorded(), tmp_path)

@@ -201,7 +201,7 @@ def test_missing_extra_is_named(fails_with: Failing) -> None:
     result = fails_with(ModuleNotFoundError("No module named 'pyspark'", name="pyspark.sql"))
     assert result.exit_code == 2
     assert result.output == (
-        "Error: this needs the data pipeline, with Spark, Arrow and plots (pyspark is missing); "
+        "Error: this needs the data pipeline, with Spark and Arrow (pyspark is missing); "
         "install it in a checkout of antecede: pip install '.[lab]'\n"
     )
 

@@ -62,7 +62,7 @@ OUT/metrics.parquet, .csv and .json.
 With --workload PATH is what `antecede ingest` or `antecede lab grow` has written: `workload/`, and
 `events/` and `processes/` if there are any. With `events/` times are the recorded ones; without,
 those of a network that takes no time. Tables go into OUT as Parquet, the figures as summary.json,
-the plots as images.
+the plots as SVG.
 
 What is small and on this machine is measured at once (up to 200,000 events, or 100,000 messages of
 a workload), all else on Spark, as is everything if --master is given; the figures are the same.
@@ -260,11 +260,12 @@ def per_message(run: dict[str, Any], name: str) -> str:
 def draw(runs: list["RunProfile"], target: Path) -> None:
     """The plots of each run; several runs have a folder each."""
     from antecede.eventlog.layout import partition_folder
-    from antecede_audit.report.profile_plots import PLOT_FOLDER, plot_profile
+    from antecede_audit.report.profile_page import PLOT_FOLDER, write_profile_charts
 
     for run in runs:
         folder = target / PLOT_FOLDER
-        plot_profile(run, folder if len(runs) == 1 else partition_folder(folder, run.run_id))
+        place = folder if len(runs) == 1 else partition_folder(folder, run.run_id)
+        write_profile_charts(run, place)
 
 
 def profile_table(run: "RunProfile") -> Table:
