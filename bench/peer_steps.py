@@ -20,8 +20,7 @@ from antecede.core.process import NodeProcess
 from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.limits import Limits
 from antecede.membership.contact import Contact
-from antecede.membership.identity import Identity
-from antecede.membership.tokens import TokenSource
+from antecede.membership.identity import Identity, TokenSource
 from antecede.runtime.config.settings import Settings
 from antecede.runtime.targets import chosen_targets
 from antecede_lab.catalogue import find_protocol

@@ -17,15 +17,12 @@ from antecede.core.errors import LocalError, RemoteError
 from antecede.core.process import NEVER_NS
 from antecede.events import PeerRefused, Report, StrangerSeen, seen_at
 from antecede.membership.contact import Candidate, Contact, LaterLife
-from antecede.membership.denials import Denials
-from antecede.membership.fences import Expulsions
-from antecede.membership.ghosts import ExpelledSpeakers
+from antecede.membership.expulsions import ExpelledSpeakers, Expulsions
 from antecede.membership.handshake_crypto import Envelope, HandshakeCrypto, HandshakeMessage
-from antecede.membership.identity import Identity
+from antecede.membership.identity import DerivedTokens, Identity, TokenSource
 from antecede.membership.newcomers import Newcomers
-from antecede.membership.refusals import RefusalReporter
-from antecede.membership.tokens import DerivedTokens, TokenSource
-from antecede.transport.datagram_writer import Datagram
+from antecede.membership.refusals import Denials, RefusalReporter
+from antecede.transport.datagram import Datagram
 from antecede.transport.peer_lifecycle import MET, STAYING
 from antecede.transport.session import ME, Session
 from antecede.wire.handshake import (

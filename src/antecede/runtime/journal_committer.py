@@ -28,7 +28,7 @@ from antecede.runtime.commit_thread import CommitWriter
 from antecede.runtime.deliveries import Deliveries
 from antecede.runtime.errors import NodeClosed
 from antecede.runtime.notifier import Notifier
-from antecede.transport.datagram_writer import Datagram
+from antecede.transport.datagram import Datagram
 
 if TYPE_CHECKING:
     from antecede.runtime.kernel_sync import KernelSync

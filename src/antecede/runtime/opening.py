@@ -17,8 +17,7 @@ from antecede.durability.journal import Journal
 from antecede.durability.node_state import DurableNodeState
 from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.limits import Limits
-from antecede.membership.identity import Identity
-from antecede.membership.tokens import TokenSource
+from antecede.membership.identity import Identity, TokenSource
 from antecede.runtime.carriers.carrier import Carrier
 from antecede.runtime.config.addresses import CarriedAddress
 from antecede.runtime.config.names import process_id

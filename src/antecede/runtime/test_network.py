@@ -14,7 +14,7 @@ from typing import Final, Self, Unpack
 from antecede.core.process import NEVER_NS
 from antecede.durability.disk import Disk
 from antecede.endpoint.endpoint import Endpoint
-from antecede.membership.tokens import TokenSource
+from antecede.membership.identity import TokenSource
 from antecede.network_model.faults import Faults
 from antecede.network_model.memory_network import MemoryNetwork
 from antecede.runtime.carriers.carrier import Carrier, CarrierListener
@@ -24,7 +24,7 @@ from antecede.runtime.errors import CannotBind, Stranded, TimedOut
 from antecede.runtime.listeners import Listener
 from antecede.runtime.node import Node
 from antecede.runtime.opening import NodeOpening, given_settings, start_node
-from antecede.transport.datagram_writer import Datagram
+from antecede.transport.datagram import Datagram
 
 DATAGRAM_SIZE: Final = 1400
 SOCKET_BYTES: Final = 4 << 20

@@ -20,7 +20,7 @@ from antecede.core.packets import (
     Packet,
     YouAreExpelled,
 )
-from antecede.transport.recovery.ranges import read_ranges
+from antecede.transport.recovery.ack_ranges import read_ranges
 from antecede.transport.session import Session
 from antecede.wire.advice import Advice, read_waiting
 from antecede.wire.expulsions import ExpulsionRecord, read_expulsion_records
@@ -44,8 +44,7 @@ from antecede.wire.frames import (
     SUSPECTS,
     WAITING,
 )
-from antecede.wire.hybrid import MESSAGE, MESSAGE_KINDS, read_message
-from antecede.wire.packets import read_packet
+from antecede.wire.packets import MESSAGE, MESSAGE_KINDS, read_message, read_packet
 from antecede.wire.varint import WireReader
 
 ACK_DELAY_LIMIT_US: Final = 1 << 40

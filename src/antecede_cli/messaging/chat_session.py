@@ -30,7 +30,7 @@ from antecede.runtime.errors import Stranded
 from antecede.runtime.node import Node
 from antecede.runtime.opening import SecretTokens, start_node
 from antecede.runtime.test_network import TestNetwork
-from antecede.transport.datagram_writer import Datagram
+from antecede.transport.datagram import Datagram
 from antecede.units import messages_text
 
 BACKSPACE: Final = "\x7f\x08"

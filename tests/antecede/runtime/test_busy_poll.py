@@ -17,7 +17,7 @@ from antecede.runtime.carriers.busy_poll import (
 )
 from antecede.runtime.carriers.udp import LITTLE, UdpCarrier, readable_probe
 from antecede.runtime.config.addresses import Address
-from antecede.transport.datagram_writer import Datagram
+from antecede.transport.datagram import Datagram
 
 
 class Watched:

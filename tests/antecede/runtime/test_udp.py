@@ -10,7 +10,7 @@ from antecede import open_node
 from antecede.errors import CannotBind
 from antecede.runtime.carriers.udp import DRAIN, DRAIN_ASIDE, LONE_TURNS, UdpCarrier
 from antecede.runtime.config.addresses import Address
-from antecede.transport.datagram_writer import Datagram
+from antecede.transport.datagram import Datagram
 from tests.antecede.runtime.no_files import no_more_files
 
 ANYWHERE = Address("127.0.0.1", 0)

@@ -15,7 +15,7 @@ from antecede.runtime.carriers.udp import UdpCarrier
 from antecede.runtime.config.addresses import Address
 from antecede.runtime.config.settings import Settings
 from antecede.runtime.opening import open_node
-from antecede.transport.datagram_writer import Datagram
+from antecede.transport.datagram import Datagram
 from antecede_cli.messaging.chat_session import FaultyTransport, Line, converse, words_of
 
 PATIENCE = 60.0

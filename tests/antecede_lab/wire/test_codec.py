@@ -16,8 +16,7 @@ from antecede.core.packets import (
     Permit,
     YouAreExpelled,
 )
-from antecede.wire.hybrid import ACK, ASK, MESSAGE, MESSAGE_KINDS, PERMIT
-from antecede.wire.packets import KIND_LIMIT
+from antecede.wire.packets import ACK, ASK, KIND_LIMIT, MESSAGE, MESSAGE_KINDS, PERMIT
 from antecede_lab.catalogue import PROTOCOLS
 from antecede_lab.protocols.link_packets import LinkData
 from antecede_lab.wire import WireCodec, codec_of, decode, encode, metadata_size, metadata_size_with

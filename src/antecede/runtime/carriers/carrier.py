@@ -10,7 +10,7 @@ from time import monotonic_ns
 from typing import Final, Protocol, final
 
 from antecede.runtime.config.addresses import Address, CarriedAddress, is_loopback
-from antecede.transport.datagram_writer import Datagram
+from antecede.transport.datagram import Datagram
 
 NEAR_DATAGRAM: Final = 60_000
 FAR_DATAGRAM: Final = 16_384

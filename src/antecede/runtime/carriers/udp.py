@@ -30,8 +30,7 @@ from antecede.runtime.config.addresses import (
 )
 from antecede.runtime.config.settings import Settings
 from antecede.runtime.errors import BadConfiguration, CannotBind, KeyNeeded
-from antecede.transport.batches import batches
-from antecede.transport.datagram_writer import Datagram
+from antecede.transport.datagram import Datagram, batches
 
 DRAIN: Final = 64
 DRAIN_BYTES: Final = 1 << 20

@@ -1,14 +1,26 @@
-"""Datagrams that can leave in one call: neighbours in the queue, to one place and of one size."""
+"""Datagrams, and batches of them that leave in one call: to one address, and of one size."""
 
 from typing import Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.transport.datagram_writer import Datagram
-
 SEGMENTS_MAX: Final = 64
 BATCH_BYTES: Final = 64_000
 """What a kernel takes in one call."""
+
+
+@final
+@mypyc_attr(acyclic=True, free_list_len=1)
+class Datagram:
+    """What leaves a node: bytes, and where they go."""
+
+    __slots__ = ("address", "answerable", "data")
+
+    def __init__(self, address: object, data: bytes, answerable: bool = False) -> None:
+        self.address: Final = address
+        self.data: Final = data
+        # Whether an application may answer it: it has a message in it, or lets one go.
+        self.answerable: Final = answerable
 
 
 @final
