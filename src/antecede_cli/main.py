@@ -35,9 +35,6 @@ SUBCOMMANDS: Final = {
     "journal": Subcommand(
         "antecede_cli.messaging.journal", "Look into the journal of a node.", MESSAGING
     ),
-    "chat": Subcommand(
-        "antecede_cli.messaging.chat", "Chat in a group, and see what causal order is.", MESSAGING
-    ),
     "ingest": Subcommand("antecede_cli.audit.ingest", "Read the traces of other systems.", AUDIT),
     "audit": Subcommand(
         "antecede_cli.audit.audit", "Judge causal order in event logs of any size.", AUDIT
@@ -63,6 +60,12 @@ SUBCOMMANDS: Final = {
 }
 """Every command, in the order of `antecede --help`."""
 
+GONE: Final = {
+    "chat": "chat is an example now, in the repository: python examples/chat.py NAME; what happens "
+    "without causal order is shown by python examples/chat_with_replies.py none"
+}
+"""Former commands, and where to find what they did."""
+
 EXPERIMENTS: Final = ("compare", "evaluate", "grow", "sweep", "chaos", "scenario", "data")
 
 RENAMED: Final = {
@@ -85,7 +88,6 @@ Examples:
   antecede demo --quick                        see it all at work, in less than a minute
   antecede simulate -p hybrid --loss 20%       one simulated run
   antecede lab scenario triangle               a story, step by step
-  antecede chat --demo --order none            what happens without causal order
   antecede audit events --out found            did effects overtake causes?
   eval "$(antecede --completion bash)"         complete with the tabulator key
 
@@ -193,6 +195,7 @@ def print_completion(context: click.Context, _: click.Parameter, shell: str | No
     cls=AntecedeCommand,
     table=SUBCOMMANDS,
     renamed=RENAMED,
+    gone=GONE,
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from antecede_cli.lab.group import EXPERIMENTS
-from antecede_cli.main import RENAMED, SHELLS, SUBCOMMANDS, main
+from antecede_cli.main import GONE, RENAMED, SHELLS, SUBCOMMANDS, main
 
 ROOT = Path(__file__).parents[2]
 
@@ -61,7 +61,7 @@ def test_the_page_of_the_command_line_names_every_former_name() -> None:
     former = " ".join(line.split("|")[1] for line in table.splitlines()[2:])
     named = re.findall(r"`([a-z]+)\b[^`]*`", former)
     hidden = [name for name, entry in SUBCOMMANDS.items() if entry.hidden]
-    assert sorted(named) == sorted([*RENAMED, *hidden])
+    assert sorted(named) == sorted([*RENAMED, *GONE, *hidden])
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
@@ -122,7 +122,7 @@ def test_completion_scripts_ask_this_program(shell: str) -> None:
         ("antecede lab sw", ["sweep"]),
         ("antecede lab compare --q", ["--quick"]),
         ("antecede demo --q", ["--quick"]),
-        ("antecede chat --order hy", ["hybrid", "hybrid-sps", "hybrid-csps"]),
+        ("antecede audit --order tr", ["trace"]),
         ("antecede --completion ", list(SHELLS)),
     ],
 )

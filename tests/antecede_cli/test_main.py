@@ -18,7 +18,7 @@ from antecede.installing import BRINGS, EXTRAS
 from antecede_cli import main as main_module
 from antecede_cli.lab.group import EXPERIMENTS
 from antecede_cli.lazy_group import Subcommand
-from antecede_cli.main import RENAMED, SUBCOMMANDS, main
+from antecede_cli.main import GONE, RENAMED, SUBCOMMANDS, main
 
 
 def invoke(*arguments: str) -> Result:
@@ -125,6 +125,14 @@ def test_a_former_option_works_and_says_on_standard_error_what_the_new_one_is(
 def test_a_former_name_is_listed_nowhere(name: str) -> None:
     assert f"\n  {name} " not in invoke("--help").output
     assert name not in SUBCOMMANDS
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_a_command_that_is_gone_says_where_to_find_what_it_did(name: str) -> None:
+    result = invoke(name, "--demo")
+    assert (result.exit_code, result.stderr) == (2, f"Error: {GONE[name]}\n")
+    for script in re.findall(r"examples/\w+\.py", GONE[name]):
+        assert (Path(__file__).parents[2] / script).is_file()
 
 
 def test_help_has_groups_in_the_order_of_the_packages() -> None:
