@@ -28,7 +28,7 @@ from antecede_audit.measure.quantities import (
     rate_period,
     rate_text,
 )
-from antecede_audit.spark.profile import RECORDED, RunProfile
+from antecede_audit.measure.run_profile import RECORDED, RunProfile
 
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000")
 """From Okabe and Ito's palette, which is told apart with any kind of colour vision."""

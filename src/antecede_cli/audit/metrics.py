@@ -71,7 +71,7 @@ def command(
     check_writable(out, names=WRITTEN)
     with spark_progress() as progress:
         runs = None
-        if master is None and (out is None or is_local_path(out)):
+        if master is None and all(map(is_local_path, (*events, *([out] if out else ())))):
             runs = measure_here(events, non_causal=non_causal)
         if runs is not None and out is not None:
             claim(Path(out), WRITTEN)

@@ -21,7 +21,7 @@ from antecede_cli.spark import (
 )
 
 if TYPE_CHECKING:
-    from antecede_audit.spark.profile import RunProfile
+    from antecede_audit.measure.run_profile import RunProfile
 
 RUNS_SHOWN: Final = 6
 """Of so many runs the tables are printed and the plots drawn; the files are about all of them."""
@@ -85,8 +85,9 @@ def command(
     """
     need_spark()
     from antecede_audit.jobs.profile import profile_here
-    from antecede_audit.measure.sampling import ENTRIES_MAX
     from antecede_audit.spark.profile import TABLES, profile, summary_object, write_json
+    from antecede_audit.spark.sampling import ENTRIES_MAX
+    from antecede_audit.spark.storage import is_local_path
 
     target = Path(folder) / "profile" if out is None else out
     if target.absolute() == Path(folder).absolute():
@@ -97,6 +98,7 @@ def command(
     with spark_progress() as progress:
         progress.tell(f"profiling {folder}")
         is_simple = master is None and sample_above is None
+        is_simple = is_simple and is_local_path(folder) and is_local_path(str(target))
         runs = profile_here(folder, str(target), run_id=run_id) if is_simple else None
         if runs is None:
             progress.tell("starting Spark")
@@ -165,7 +167,7 @@ def heading(run: "RunProfile") -> str:
 
 def caption(run: "RunProfile") -> str:
     """What to know about the figures."""
-    from antecede_audit.spark.profile import RECORDED
+    from antecede_audit.measure.run_profile import RECORDED
 
     be = "is" if run.spontaneous == 1 else "are"
     parts = [f"{counted(run.spontaneous, 'message')} {be} spontaneous."]
