@@ -8,6 +8,8 @@ DEMO ?=
 MUTANTS ?=
 # How hard the C compiler tries for `make wheels`: 0 builds in a third of the time, to try it out.
 OPTIMIZE ?= 3
+# What is measured: make bench BENCH="live scale"
+BENCH ?= steps builds simulator
 REPRODUCE ?=
 
 # Bytecode is kept whatever this machine says: else every process of every test compiles what it imports, and
@@ -84,10 +86,10 @@ docs: $(INSTALLED) ## Build the documents as a site, into build/site
 	@echo "The site is in build/site/index.html"
 
 bench: compile ## Measure speed; bench/README.md explains the figures
-	$(ON_COMPILED) -m bench
+	for name in $(BENCH); do $(ON_COMPILED) -m bench $$name || exit 1; done
 
 reproduce: compile ## Make the figures of the documents again, and say what drifted: REPRODUCE="--minutes 5"
-	PYTHONPATH="$(CURDIR)/build/compiled:$(CURDIR)" $(RUN) -m bench.reproduce $(REPRODUCE)
+	PYTHONPATH="$(CURDIR)/build/compiled:$(CURDIR)" $(RUN) -m bench reproduce $(REPRODUCE)
 
 format: $(INSTALLED) ## Let ruff mend what it can
 	$(VENV)/bin/ruff check --fix .

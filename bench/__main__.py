@@ -1,131 +1,91 @@
-"""`python -m bench`: the figures of bench/README.md, measured here and now.
+"""`python -m bench NAME ...`: every benchmark here; bench/README.md has figures.
 
-Rounds of the things compared are interleaved and medians taken, because machines are noisy; only
-ratios are meant to be compared between machines.
+    python -m bench                    list them
+    python -m bench live --rounds 3    run one
+    python -m bench live --help        its options
+    make bench BENCH="live scale"      run several on the compiled build
+
+Only ratios are meant to be compared between machines.
 """
 
-import argparse
-import json
 import os
-import subprocess
+import runpy
 import sys
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
-from typing import Any
+from typing import Final
 
 import antecede
 
-ROOT = Path(__file__).parent.parent
-COMPILED_TREE = ROOT / "build" / "compiled"
-SOURCE_TREE = ROOT / "src"
+ROOT: Final = Path(__file__).parent.parent
 
 
-def in_build(tree: Path, *arguments: str) -> Any:  # noqa: ANN401 - JSON has no better type
-    """Run a module of ours on the build in `tree`; what it printed last, as JSON."""
-    path = os.pathsep.join([str(tree), str(ROOT)])
-    answer = subprocess.run(
-        [sys.executable, "-m", *arguments],
-        env={**os.environ, "PYTHONPATH": path},
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return json.loads(answer.stdout.splitlines()[-1])
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """Where a benchmark is, and the line that the list shows for it."""
+
+    module: str
+    purpose: str
+    interpreted: bool = False
+    """Whether it counts executed lines, which compiled code does not report."""
 
 
-def steps(_rounds: int) -> dict[str, Any]:
-    """Counted steps per message, against the numbers of processes, unacked messages and peers."""
-    return {**in_build(SOURCE_TREE, "bench.steps"), **in_build(SOURCE_TREE, "bench.peer_steps")}
-
-
-def builds(rounds: int) -> dict[str, Any]:
-    """The compiled core against the interpreted one."""
-    results: dict[str, Any] = {}
-    for driver, messages in (("simulator", 60_000), ("list", 30_000)):
-        seconds: dict[bool, list[float]] = {True: [], False: []}
-        for _ in range(rounds):
-            for tree in (COMPILED_TREE, SOURCE_TREE):
-                answer = in_build(tree, "bench.builds", driver, str(messages))
-                seconds[answer["compiled"]].append(answer["seconds"])
-        compiled_s, interpreted_s = median(seconds[True]), median(seconds[False])
-        results[driver] = {
-            "messages": messages,
-            "compiled_messages_per_s": round(messages / compiled_s),
-            "interpreted_messages_per_s": round(messages / interpreted_s),
-            "ratio": round(interpreted_s / compiled_s, 1),
-        }
-    return results
-
-
-def simulator(rounds: int) -> dict[str, Any]:
-    """Our simulator against SimPy on the same model, each round in a process of its own."""
-    speeds: dict[str, list[float]] = {"antecede": [], "processes": [], "callbacks": []}
-    for _ in range(rounds):
-        for style, messages in (
-            ("antecede", 400_000),
-            ("processes", 20_000),
-            ("callbacks", 20_000),
-        ):
-            answer = in_build(COMPILED_TREE, "bench.simulated", style, str(messages))
-            speeds[style].append(answer["events_per_s"])
-    own, processes, callbacks = (median(speeds[style]) for style in speeds)
-    return {
-        "processes": 100,
-        "antecede_events_per_s": own,
-        "simpy_events_per_s": processes,
-        "ratio": round(own / processes, 1),
-        "simpy_with_callbacks_events_per_s": callbacks,
-        "ratio_to_callbacks": round(own / callbacks, 1),
-    }
-
-
-def scale(_rounds: int) -> dict[str, Any]:
-    """Ten thousand processes and ten million messages in one run."""
-    return dict(in_build(COMPILED_TREE, "bench.scale"))
-
-
-def live(rounds: int) -> dict[str, Any]:
-    """The live runtime: other messaging libraries, distance, many peers, the event log."""
-    return dict(in_build(COMPILED_TREE, "bench.live", "--rounds", str(rounds)))
-
-
-def tcp(rounds: int) -> dict[str, Any]:
-    """Messages that share a TCP connection, against nodes, over a wire that loses packets."""
-    return dict(in_build(COMPILED_TREE, "bench.head_of_line", "--rounds", str(rounds)))
-
-
-BENCHMARKS: dict[str, Callable[[int], dict[str, Any]]] = {
-    "steps": steps,
-    "builds": builds,
-    "simulator": simulator,
-    "scale": scale,
-    "live": live,
-    "tcp": tcp,
+BENCHMARKS: Final = {
+    "live": Benchmark("bench.live", "Nodes against other messaging libraries, on loopback."),
+    "study": Benchmark(
+        "bench.live.study", "Nodes alone: distance, many peers, an event log, a journal."
+    ),
+    "carriers": Benchmark("bench.carriers", "Nodes over UDP, TCP and NATS."),
+    "head-of-line": Benchmark(
+        "bench.head_of_line", "One TCP connection for many, against nodes, with loss; needs root."
+    ),
+    "fairness": Benchmark("bench.fairness", "What a quiet member sees of floods."),
+    "membership": Benchmark("bench.membership", "What absent members do to the others."),
+    "key-costs": Benchmark("bench.key_costs", "Processor time of encryption and handshakes."),
+    "steps": Benchmark(
+        "bench.steps", "Executed lines per message, by processes and unacked messages.", True
+    ),
+    "peer-steps": Benchmark(
+        "bench.peer_steps", "Executed lines per message of a node, by peers.", True
+    ),
+    "builds": Benchmark("bench.builds", "The compiled core against the interpreted one."),
+    "simulator": Benchmark("bench.simulated", "The simulator against SimPy."),
+    "scale": Benchmark("bench.scale", "10,000 processes and 10 million messages in one run."),
+    "node-cost": Benchmark("bench.node_cost", "A whole node beside the core alone, simulated."),
+    "reach": Benchmark("bench.reach", "Metadata and memory of one protocol at one size."),
+    "facts": Benchmark("bench.facts", "`hybrid-facts` against the optimum."),
+    "audit": Benchmark("bench.audit", "Audits of event logs, on Spark."),
+    "ingest": Benchmark("bench.ingest", "Ingests of spans, beside Spark's JSON reader."),
+    "clocks": Benchmark("bench.clocks", "Repair of clocks, by number of processes."),
+    "reproduce": Benchmark("bench.reproduce", "Every figure of the documents again."),
 }
-SLOW = ("scale", "live", "tcp")
+
+
+def listing() -> str:
+    """Every benchmark and its purpose."""
+    lines = [f"    {name:14} {entry.purpose}" for name, entry in BENCHMARKS.items()]
+    return "\n".join([f"{__doc__}", "Benchmarks:", *lines])
 
 
 def main() -> None:
-    """Measure what was asked for; everything but the slow ones by default."""
-    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BENCHMARKS))
-    parser.add_argument("--rounds", type=int, default=5, help="how often each is repeated")
-    parser.add_argument("--out", type=Path, help="write the results to this JSON file, too")
-    chosen = parser.parse_args()
-    unknown = [name for name in chosen.names if name not in BENCHMARKS]
-    if unknown:
-        parser.error(f"no benchmark is called {unknown[0]}; there are {', '.join(BENCHMARKS)}")
-    if not antecede.compiled():
-        parser.error("the compiled build is not on the path; use `make bench`")
-    names = chosen.names or [name for name in BENCHMARKS if name not in SLOW]
-    results = {}
-    for name in names:
-        results[name] = BENCHMARKS[name](chosen.rounds)
-        print(f"{name}:", json.dumps(results[name], indent=2), flush=True)
-    if chosen.out is not None:
-        chosen.out.write_text(json.dumps(results, indent=2) + "\n")
+    """Run the benchmark that the command line names, as if its module had been started."""
+    words = sys.argv[1:]
+    if not words or words[0] in ("-h", "--help"):
+        print(listing())
+        return
+    name = words[0]
+    if name not in BENCHMARKS:
+        sys.exit(f"no benchmark is called {name}; there are {', '.join(BENCHMARKS)}")
+    chosen = BENCHMARKS[name]
+    if chosen.interpreted and antecede.compiled():
+        path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+        os.execve(
+            sys.executable,
+            [sys.executable, "-m", "bench", *words],
+            os.environ | {"PYTHONPATH": path},
+        )
+    sys.argv = [f"python -m bench {name}", *words[1:]]
+    runpy.run_module(chosen.module, run_name="__main__")
 
 
 if __name__ == "__main__":

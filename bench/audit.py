@@ -1,4 +1,4 @@
-"""`python -m bench.audit`: how fast a log is audited, end to end, and how much memory it takes.
+"""`python -m bench audit`: how fast a log is audited, end to end, and how much memory it takes.
 
 The log is made first (`bench.synthetic_log` says what it is like), Spark is started and has audited
 a small log, so that the clock measures neither. Memory is that of this process and all its
@@ -164,7 +164,7 @@ def against_oracle(session: SparkSession) -> dict[str, Any]:
 
 def main() -> None:
     """Measure logs of the sizes asked for, and print the figures as JSON."""
-    parser = argparse.ArgumentParser(prog="python -m bench.audit", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench audit", description=__doc__)
     parser.add_argument("millions", nargs="*", type=float, default=[10, 20])
     parser.add_argument("--all-kinds", action="store_true", help="transmissions and arrivals, too")
     parser.add_argument("--long", type=float, default=0.0, help="share of copies that take 20 s")

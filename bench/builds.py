@@ -1,23 +1,30 @@
-"""The same workload on the compiled and on the interpreted core; prints seconds as JSON.
+"""The same workload on the compiled and on the interpreted core.
 
-Run as a program, once per build: which one runs is decided by what is on the path. Two drivers:
-`simulator` (compiled along with the core: what the core costs where it is used at speed) and `list`
-(a plain Python loop over the list-returning face, interpreted in both builds: what a user who
-drives the core by hand sees).
+    python -m bench builds --rounds 3
+
+Each run is a process of its own, compiled and interpreted in turn. Two drivers: `simulator`
+(compiled along with the core: what the core costs where it is used at speed) and `list` (a plain
+Python loop over the list-returning face, interpreted in both builds: what a user who drives the
+core by hand sees). `python -m bench.builds DRIVER MESSAGES` is one run.
 """
 
+import argparse
 import json
 import sys
 from random import Random
+from statistics import median
 from time import perf_counter
+from typing import Final
 
 import antecede
 from antecede.core import Packet, Transmit
 from antecede_lab.catalogue import PROTOCOLS
 from bench.simulated import ours
+from bench.two_builds import COMPILED_TREE, SOURCE_TREE, in_build
 
 PROCESSES = 100
 NEIGHBOURS = 16
+MESSAGES: Final = {"simulator": 60_000, "list": 30_000}
 
 
 def by_hand(messages: int) -> float:
@@ -50,14 +57,41 @@ def by_hand(messages: int) -> float:
     return perf_counter() - started
 
 
-def main() -> None:
-    """Seconds for the workload named on the command line."""
-    driver, messages = sys.argv[1], int(sys.argv[2])
+def run_once(driver: str, messages: int) -> None:
+    """Print the seconds of one run on the build that is on the path."""
     if driver == "list":
         seconds = by_hand(messages)
     else:
         seconds = ours(PROCESSES, messages, NEIGHBOURS).seconds
     print(json.dumps({"compiled": antecede.compiled(), "seconds": seconds}))
+
+
+def compare(driver: str, messages: int, rounds: int) -> dict[str, float]:
+    """Medians of both builds."""
+    seconds: dict[bool, list[float]] = {True: [], False: []}
+    for _ in range(rounds):
+        for tree in (COMPILED_TREE, SOURCE_TREE):
+            answer = in_build(tree, "bench.builds", driver, str(messages))
+            seconds[answer["compiled"]].append(answer["seconds"])
+    compiled_s, interpreted_s = median(seconds[True]), median(seconds[False])
+    return {
+        "messages": messages,
+        "compiled_messages_per_s": round(messages / compiled_s),
+        "interpreted_messages_per_s": round(messages / interpreted_s),
+        "ratio": round(interpreted_s / compiled_s, 1),
+    }
+
+
+def main() -> None:
+    """One run, or both builds compared."""
+    if len(sys.argv) == 3 and sys.argv[1] in MESSAGES:
+        run_once(sys.argv[1], int(sys.argv[2]))
+        return
+    parser = argparse.ArgumentParser(prog="python -m bench builds", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    rounds = parser.parse_args().rounds
+    found = {driver: compare(driver, messages, rounds) for driver, messages in MESSAGES.items()}
+    print(json.dumps({"builds": found}))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What a carrier costs: two nodes in one process, the same messages over UDP, TCP and NATS.
 
-    python -m bench.carriers [MESSAGES] [ROUND_TRIPS]
+    python -m bench carriers [MESSAGES] [ROUND_TRIPS]
 
 Throughput of messages of 100 bytes, and the median round trip, both best of three. NATS needs the
 program nats-server and the package nats-py; without them it is left out.
@@ -15,7 +15,7 @@ import time
 from importlib.util import find_spec
 
 from antecede import Node, open_node
-from antecede_lab.bench.peers.nats_client import Nats
+from bench.live.peers.nats_client import Nats
 
 PAYLOAD = b"x" * 100
 ROUNDS = 3

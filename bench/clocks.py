@@ -1,4 +1,4 @@
-"""`python -m bench.clocks`: how long it takes to repair the clocks of many processes.
+"""`python -m bench clocks`: how long it takes to repair the clocks of many processes.
 
 Every process exchanges messages with a few others, both ways; messages take 0.1 to 1 ms. Some
 clocks are wrong by up to 5 ms, and some pairs contradict whatever clocks there are. The time is

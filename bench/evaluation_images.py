@@ -9,12 +9,10 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-import matplotlib as mpl
-
-from antecede_audit.report.profile_plots import LOOKS
+from antecede_audit.report.charts.svg_file import write_sheets
 from antecede_lab.comparison.measurements import Estimate
 from antecede_lab.evaluate.answer import Answer, Setting
-from antecede_lab.evaluate.plots import added_plot, metadata_plot
+from antecede_lab.evaluate.charts import added_sheet, metadata_sheet
 from bench.reproduce import ROOT, read_claims
 
 IMAGES = ROOT / "docs" / "images"
@@ -75,10 +73,13 @@ def recorded() -> list[Answer]:
 
 def draw(found: list[Answer], folder: Path) -> None:
     """Write both figures."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with mpl.rc_context(LOOKS):
-        for name, figure in (("added", added_plot(found)), ("metadata", metadata_plot(found))):
-            figure.savefig(folder / f"evaluation-{name}.svg", metadata={"Date": None})
+    write_sheets(
+        folder,
+        {
+            "evaluation-added": added_sheet(found),
+            "evaluation-metadata": metadata_sheet(found),
+        },
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a flood costs a quiet member: `python -m bench.fairness [--flood member] [--seconds 5]`.
+"""What a flood costs a quiet member: `python -m bench fairness [--flood member] [--seconds 5]`.
 
 A hub answers a quiet member, which sends one message every two milliseconds. Measured are its round
 trips alone; beside a flood of somebody else, which costs the machine as much and the hub nothing;
@@ -206,7 +206,7 @@ def measure(
 
 def main() -> None:
     """Print the figures of all rounds; the last line has medians and ratios."""
-    parser = argparse.ArgumentParser(prog="python -m bench.fairness", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench fairness", description=__doc__)
     parser.add_argument("--flood", choices=FLOODS, action="append", help="default: member")
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--rounds", type=int, default=3)

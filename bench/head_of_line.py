@@ -15,7 +15,7 @@ whatever waited in between. All clocks are one clock: the hosts are namespaces o
 Connections are made, and a second of traffic passes, before losses begin. A message is *held up* if
 it takes a quarter of a round trip longer than the wire.
 
-`python -m bench.head_of_line` prints the quantiles as JSON, `--csv FILE` writes their medians over
+`python -m bench head-of-line` prints the quantiles as JSON, `--csv FILE` writes their medians over
 the rounds; it needs root.
 """
 
@@ -297,7 +297,7 @@ def medians(
 
 def main() -> None:
     """Measure, or be one of the hosts."""
-    parser = argparse.ArgumentParser(prog="python -m bench.head_of_line", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench head-of-line", description=__doc__)
     parser.add_argument("--play", nargs=2, metavar=("ROLE", "TALK"), help="be one of the hosts")
     parser.add_argument("--loss", type=float, nargs="+", default=[0.0, 0.01, 0.03])
     parser.add_argument("--delay", type=float, default=50.0, help="one way, in milliseconds")

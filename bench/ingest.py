@@ -1,4 +1,4 @@
-"""`python -m bench.ingest`: how fast spans are ingested, beside Spark's own reader of JSON.
+"""`python -m bench ingest`: how fast spans are ingested, beside Spark's own reader of JSON.
 
 The spans are requests of OpenTelemetry in JSON, one on each line, as collectors write them: traces
 of nine spans in five services (a gateway that calls, as client spans, four others), with three
@@ -299,7 +299,7 @@ def in_rows(files: list[Path]) -> Iterator[Numbered]:
 
 def main() -> None:
     """Measure ingests of the sizes asked for, and print the figures as JSON."""
-    parser = argparse.ArgumentParser(prog="python -m bench.ingest", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench ingest", description=__doc__)
     parser.add_argument("millions", nargs="*", type=float, default=[1])
     parser.add_argument("--hot", action="store_true", help="half of all events at one process")
     parser.add_argument("--stages", action="store_true", help="without Spark, stage by stage")

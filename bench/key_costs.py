@@ -1,6 +1,6 @@
 """What keys cost, in processor time: sealing, opening, a handshake, and hellos that are made up.
 
-python -m bench.key_costs
+python -m bench key-costs
 """
 
 import os

@@ -1,8 +1,8 @@
 """Who is away stops nobody, measured with real `antecede node` processes on this machine.
 
-    python -m bench.membership table              four ways to be away, default settings, 5 % loss
-    python -m bench.membership recovery           time to recovery against the policy's time
-    python -m bench.membership false --minutes 5  false expulsions on a busy machine
+    python -m bench membership table              four ways to be away, default settings, 5 % loss
+    python -m bench membership recovery           time to recovery against the policy's time
+    python -m bench membership false --minutes 5  false expulsions on a busy machine
 
 The situation of the first two: a multicasts to b and c; c is away; b, having read it, writes to d,
 who has nothing to do with c. Seconds are from a's call and from b's call until d has b's message,
@@ -192,7 +192,9 @@ def false_expulsions(minutes: float, loops: int) -> dict[str, object]:
 
 def main() -> None:
     """Measure one of the three, and print it as JSON."""
-    parser = argparse.ArgumentParser(prog="bench.membership", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m bench membership", description=__doc__.split("\n")[0]
+    )
     parser.add_argument("what", choices=("table", "recovery", "false"))
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--loops", type=int, default=8, help="Loops that keep the machine busy.")

@@ -1,6 +1,6 @@
 """What a node's link costs in latency and saves in packets, beside the core alone: simulated.
 
-`python -m bench.node_cost` prints two tables. The first compares hosts on three networks at three
+`python -m bench node-cost` prints two tables. The first compares hosts on three networks at three
 rates: the core alone, where every ack and permit is a packet and losses wait for a timer, and whole
 nodes, where they ride in datagrams that are counted, paced and repeated by the path. The second
 gives receivers less and less window. Everything is virtual time: the figures are the same anywhere.

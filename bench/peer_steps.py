@@ -2,7 +2,7 @@
 
 A hub writes to all its peers in turn, a few messages at a time, and everything that follows (acks,
 permits, timers) counts, on both sides: all of the core and of the link. Processor time would also
-count how cold the caches are; that is what `python -m bench.live crowd` measures.
+count how cold the caches are; that is what `python -m bench study crowd` measures.
 """
 
 import json
@@ -20,8 +20,7 @@ from antecede.core.process import NodeProcess
 from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.limits import Limits
 from antecede.membership.contact import Contact
-from antecede.membership.identity import Identity
-from antecede.membership.tokens import TokenSource
+from antecede.membership.identity import Identity, TokenSource
 from antecede.runtime.config.settings import Settings
 from antecede.runtime.targets import chosen_targets
 from antecede_lab.catalogue import find_protocol

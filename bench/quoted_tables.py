@@ -9,9 +9,9 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from antecede_lab.bench.catalogue import PEERS
 from bench import evaluation_tables
 from bench.csv_table import read_table
+from bench.live.catalogue import PEERS
 from bench.markdown_table import table
 from bench.reproduce import FIGURES, ROOT
 

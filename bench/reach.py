@@ -1,10 +1,10 @@
 """How far the classic algorithms reach: one run of one of them, its metadata and its memory.
 
-`python -m bench.reach rst 1000 20` runs a thousand processes that send twenty messages each, as a
+`python -m bench reach rst 1000 20` runs a thousand processes that send twenty messages each, as a
 Poisson process of one message per mean one-way delay, to one uniformly chosen process (with `bss`:
 to all), over channels with exponential delays. It prints the metadata of the last messages in
 integers and bytes, the largest of them, the seconds of processor time and the peak memory of the
-whole run. The figures stand in docs/protocols/. `python -m bench.reach topology 100 20 ring` sends
+whole run. The figures stand in docs/protocols/. `python -m bench reach topology 100 20 ring` sends
 along the links of a ring, a star or a tree only.
 """
 

@@ -1,12 +1,12 @@
 """Every figure in the documents again, and what has drifted: `make reproduce`.
 
-    python -m bench.reproduce                       all claims that this machine can check
-    python -m bench.reproduce --minutes 5           those that take at most so long
-    python -m bench.reproduce steps 'ks-*'          these
-    python -m bench.reproduce --list                claim, command, minutes
-    python -m bench.reproduce steps --accept        and keep what was found as what is claimed
-    python -m bench.reproduce steps --again         although nothing has changed since it ran
-    python -m bench.reproduce steps --timed wall    and keep how long it took
+    python -m bench reproduce                       all claims that this machine can check
+    python -m bench reproduce --minutes 5           those that take at most so long
+    python -m bench reproduce steps 'ks-*'          these
+    python -m bench reproduce --list                claim, command, minutes
+    python -m bench reproduce steps --accept        and keep what was found as what is claimed
+    python -m bench reproduce steps --again         although nothing has changed since it ran
+    python -m bench reproduce steps --timed wall    and keep how long it took
 
 `bench/claims.toml` says for each claim which command makes its figures, how long that takes, and by
 how much they may differ; `bench/figures` has the figures themselves. Counted things are the same
@@ -280,7 +280,7 @@ def check_all(
 def parse(claims: dict[str, Claim]) -> argparse.Namespace:
     """What was asked for."""
     parser = argparse.ArgumentParser(
-        prog="python -m bench.reproduce",
+        prog="python -m bench reproduce",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -6,30 +6,37 @@ that arrives, a timer that fires.
 
 SimPy is measured in two styles. `processes` is how its documentation models things: whatever takes
 time is a process, a packet under way too. `callbacks` avoids that, and is as fast as SimPy goes.
+`python -m bench.simulated STYLE MESSAGES` is one run of one of the three.
 """
 
+import argparse
 import gc
 import json
 import sys
 from collections.abc import Generator
 from dataclasses import dataclass
+from statistics import median
 from time import perf_counter
+from typing import Final
 
 import simpy
 
 from antecede.core import CausalProcess, Deliver, Effect
-from antecede.core.values import Packet
+from antecede.core.packets import Packet
 from antecede.network_model.faults import Faults
 from antecede.network_model.keyed_random import KeyedRandom
 from antecede.network_model.latency import Uniform
 from antecede_lab.catalogue import PROTOCOLS
 from antecede_lab.simulator.engine import Simulation
 from antecede_lab.simulator.workloads.poisson import Poisson
+from bench.two_builds import COMPILED_TREE, in_build
 
 LOW_NS = 500_000
 HIGH_NS = 1_500_000
 INTERVAL_NS = 1_000_000
 PAYLOAD = bytes(64)
+PROCESSES: Final = 100
+MESSAGES: Final = {"antecede": 400_000, "processes": 20_000, "callbacks": 20_000}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,14 +164,41 @@ def with_simpy(
     return Speed(events=model.events, deliveries=model.deliveries, seconds=seconds)
 
 
-def main() -> None:
-    """Events per second of the simulator named on the command line, as JSON."""
-    style, messages = sys.argv[1], int(sys.argv[2])
+def run_once(style: str, messages: int) -> None:
+    """Print the events per second of one simulator."""
     if style == "antecede":
-        speed = ours(100, messages, 16)
+        speed = ours(PROCESSES, messages, 16)
     else:
-        speed = with_simpy(100, messages, 16, packet_processes=style == "processes")
+        speed = with_simpy(PROCESSES, messages, 16, packet_processes=style == "processes")
     print(json.dumps({"events": speed.events, "events_per_s": round(speed.events_per_second)}))
+
+
+def compare(rounds: int) -> dict[str, float]:
+    """Medians of all, each run in a process of its own."""
+    speeds: dict[str, list[float]] = {style: [] for style in MESSAGES}
+    for _ in range(rounds):
+        for style, messages in MESSAGES.items():
+            answer = in_build(COMPILED_TREE, "bench.simulated", style, str(messages))
+            speeds[style].append(answer["events_per_s"])
+    own, processes, callbacks = (median(speeds[style]) for style in MESSAGES)
+    return {
+        "processes": PROCESSES,
+        "antecede_events_per_s": own,
+        "simpy_events_per_s": processes,
+        "ratio": round(own / processes, 1),
+        "simpy_with_callbacks_events_per_s": callbacks,
+        "ratio_to_callbacks": round(own / callbacks, 1),
+    }
+
+
+def main() -> None:
+    """One run, or all compared."""
+    if len(sys.argv) == 3 and sys.argv[1] in MESSAGES:
+        run_once(sys.argv[1], int(sys.argv[2]))
+        return
+    parser = argparse.ArgumentParser(prog="python -m bench simulator", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    print(json.dumps({"simulator": compare(parser.parse_args().rounds)}))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.catalogue import ProtocolInfo
-from antecede.core.values import Message
+from antecede.core.packets import Message
 from antecede.network_model.faults import Faults, Partition
 from antecede.network_model.latency import Exponential
 from antecede_lab.simulator.engine import Simulation

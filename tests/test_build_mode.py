@@ -43,7 +43,7 @@ def trees(tmp_path: Path) -> tuple[Path, Path]:
     source, built = tmp_path / "source", tmp_path / "built"
     for folder in (source, built):
         (folder / "core").mkdir(parents=True)
-        (folder / "core" / "values.py").write_text("ONE = 1\n")
+        (folder / "core" / "packets.py").write_text("ONE = 1\n")
     (built / "core" / "values.so").write_text("")
     return source, built
 
@@ -56,8 +56,8 @@ def test_fresh_build_is_accepted(trees: tuple[Path, Path]) -> None:
 
 def test_build_of_edited_sources_is_refused(trees: tuple[Path, Path]) -> None:
     source, built = trees
-    (source / "core" / "values.py").write_text("ONE = 2\n")
-    assert "core/values.py" in stale_build(source, built)
+    (source / "core" / "packets.py").write_text("ONE = 2\n")
+    assert "core/packets.py" in stale_build(source, built)
 
 
 @pytest.mark.parametrize("place", [0, 1])

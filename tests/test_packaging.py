@@ -52,7 +52,7 @@ def project(tmp_path: Path) -> Path:
     for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder / name)
     front = ("build_mode.py", "installing.py", "py.typed", "version.py")
-    for name in (*front, "core/values.py", "core/errors.py"):
+    for name in (*front, "core/packets.py", "core/errors.py"):
         shutil.copy(ROOT / "src" / "antecede" / name, folder / "src" / "antecede" / name)
     (core / "__init__.py").write_text('"""A small core."""\n')
     (core.parent / "__init__.py").write_text(front_door(), encoding="utf-8")
@@ -153,7 +153,7 @@ def test_with_a_compiler_the_hot_layers_are_compiled(project: Path, tmp_path: Pa
     assert built.said == ["antecede: compiled 2 modules"]
     assert built.libraries() == [
         "antecede/core/errors",
-        "antecede/core/values",
+        "antecede/core/packets",
         "antecede__mypyc",
     ]
     assert built.mode(tmp_path / "installed") == "True"
@@ -193,8 +193,8 @@ def test_without_a_compiler_the_install_succeeds_and_says_so(
 
 
 def test_source_that_cannot_be_compiled_is_installed_as_it_is(project: Path) -> None:
-    values = project / "src" / "antecede" / "core" / "values.py"
-    values.write_text(values.read_text() + "\n\nWRONG: int = 'text'\n")
+    packets = project / "src" / "antecede" / "core" / "packets.py"
+    packets.write_text(packets.read_text() + "\n\nWRONG: int = 'text'\n")
     built = build(project)
     assert built.status == 0
     assert built.is_pure()

@@ -50,7 +50,6 @@ def test_a_claim_has_figures_or_says_why_not(claim: Claim) -> None:
 
 
 def test_the_figures_of_the_evaluation_are_drawn_from_what_is_recorded(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install '.[lab]'")
     from bench.evaluation_images import IMAGES, draw, recorded
 
     draw(recorded(), tmp_path)
@@ -156,7 +155,7 @@ def test_what_is_counted_may_not_differ_whatever_the_tolerance() -> None:
 
 
 HELP = "antecede --help"
-JSON = "python -m bench.reach rst 2 1"
+JSON = "python -m bench reach rst 2 1"
 
 
 def test_what_has_run_is_not_run_again_until_its_sources_change(

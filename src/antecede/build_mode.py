@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from antecede.core import values
+from antecede.core import packets
 from antecede.installing import AGAIN
 
 REASON: Final = Path(__file__).with_name("not_compiled.txt")
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 def compiled() -> bool:
     """Whether the compiled modules run as machine code."""
-    return not str(values.__file__).endswith(".py")
+    return not str(packets.__file__).endswith(".py")
 
 
 def why_interpreted() -> str:

@@ -12,11 +12,13 @@ __all__ = [
     "PeerLeft",
     "PeerMet",
     "PeerMoved",
+    "PeerRefused",
     "PeerRestarted",
     "PeerSilent",
     "Refused",
     "Split",
     "Stranger",
+    "StrangerSeen",
     "TooLarge",
     "Undeliverable",
 ]
@@ -175,7 +177,7 @@ class TooLarge:
 
 @final
 @dataclass(frozen=True)
-class Refused:
+class PeerRefused:
     """A peer will not talk to us, or we not to it."""
 
     name: str
@@ -185,11 +187,16 @@ class Refused:
 
 @final
 @dataclass(frozen=True)
-class Stranger:
+class StrangerSeen:
     """Somebody who was never introduced has said hello, and strangers are welcome."""
 
     name: str
     address: PeerAddress
+
+
+Refused = PeerRefused
+Stranger = StrangerSeen
+"""The former names, for one release."""
 
 
 Report: TypeAlias = (
@@ -205,8 +212,8 @@ Report: TypeAlias = (
     | NodeFenced
     | Split
     | TooLarge
-    | Refused
-    | Stranger
+    | PeerRefused
+    | StrangerSeen
 )
 
 Event: TypeAlias = Report

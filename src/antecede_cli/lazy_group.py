@@ -19,6 +19,8 @@ class Subcommand:
     purpose: str
     section: str = "Commands"
     """The heading of `--help` that it stands under."""
+    hidden: bool = False
+    """A former name: it works, and neither help nor completion shows it."""
 
 
 class LazyGroup(click.Group):
@@ -47,14 +49,19 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 click passes it
         sections: dict[str, list[tuple[str, str]]] = {}
         for name, entry in self._table.items():
-            sections.setdefault(entry.section, []).append((name, entry.purpose))
+            if not entry.hidden:
+                sections.setdefault(entry.section, []).append((name, entry.purpose))
         width = max(map(len, self._table))
         for section, rows in sections.items():
             with formatter.section(section):
                 formatter.write_dl([(name.ljust(width), purpose) for name, purpose in rows])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        names = [name for name in self._table if name.startswith(incomplete)]
+        names = [
+            name
+            for name, entry in self._table.items()
+            if name.startswith(incomplete) and not entry.hidden
+        ]
         items = [CompletionItem(name, help=self._table[name].purpose) for name in names]
         return items + click.Command.shell_complete(self, ctx, incomplete)
 

@@ -62,7 +62,7 @@ SUBCOMMANDS: Final = {
         "antecede_cli.lab.group", "Compare, evaluate, grow, sweep, chaos, scenario, data.", LAB
     ),
     "bench": Subcommand(
-        "antecede_cli.lab.bench", "Measure the live runtime against other libraries.", LAB
+        "antecede_cli.lab.bench", "Run the benchmarks of the repository.", LAB, hidden=True
     ),
     "completion": Subcommand(
         "antecede_cli.completion", "Print the completion script of a shell.", LAB

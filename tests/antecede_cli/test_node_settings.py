@@ -72,7 +72,7 @@ def test_what_would_not_be_used_is_refused(assignment: str, why: str) -> None:
     assert why in ran.stderr
 
 
-@pytest.mark.parametrize("assignment", ["gso=on", "stay_awake=false"])
+@pytest.mark.parametrize("assignment", ["gso=on", "busy_poll=false", "stay_awake=false"])
 def test_what_is_for_udp_only_is_refused_elsewhere(assignment: str) -> None:
     ran = run("--name", "alice", "--bind", "tcp://127.0.0.1:0", "--set", assignment)
     assert ran.exit_code == 2

@@ -17,7 +17,7 @@ from types import ModuleType
 
 import antecede
 from antecede.core.catalogue import ProtocolInfo
-from antecede.core.values import Packet
+from antecede.core.packets import Packet
 from antecede_lab.catalogue import PROTOCOLS
 
 SOURCES = Path(antecede.__file__).parents[1]

@@ -29,14 +29,14 @@ MUTANTS: dict[str, tuple[Change, ...]] = {
         ),
     ),
     "that a notice was noted is not believed": (
-        ("antecede/membership/fences.py", "        session.noted(known)\n", ""),
+        ("antecede/membership/expulsions.py", "        session.noted(known)\n", ""),
     ),
     "who tells of an expulsion is told of it": (
-        ("antecede/membership/fences.py", "        session.noted(processes)\n", ""),
+        ("antecede/membership/expulsions.py", "        session.noted(processes)\n", ""),
     ),
     "an expelled incarnation is met again": (
         (
-            "antecede/membership/fences.py",
+            "antecede/membership/expulsions.py",
             "newest is not None and incarnation <= newest",
             "newest is not None and incarnation < 0",
         ),
@@ -50,7 +50,7 @@ MUTANTS: dict[str, tuple[Change, ...]] = {
     ),
     "a notice does not count for earlier incarnations": (
         (
-            "antecede/membership/fences.py",
+            "antecede/membership/expulsions.py",
             "0 < session.incarnation < stone.incarnation",
             "session.incarnation < 0",
         ),

@@ -109,4 +109,4 @@ def test_a_command_that_does_not_exist_is_noticed() -> None:
     assert complaint_about_command(["lab", "guess"]) == "there is no command guess"
     assert complaint_about_command(["demo", "--slow"]) == "antecede demo has no option --slow"
     assert complaint_about_command(["demo", "--quick", "--out", "x"]) is None
-    assert complaint_about_command(["bench", "live", "--list"]) is None
+    assert complaint_about_command(["lab", "data", "fetch", "--out", "x"]) is None

@@ -6,8 +6,7 @@ fails if the correction is taken back.
 
 import pytest
 
-from antecede.core.packets import Ack, DataPacket, Permit
-from antecede.core.values import Message
+from antecede.core.packets import Ack, DataPacket, Message, Permit
 from antecede_lab.protocols.paper_sps import PaperSpsProcess
 from tests.papers.carrying import HandCarried, Letter
 from tests.papers.counting import LineCounter, assert_constant, interpreted_only

@@ -15,7 +15,7 @@ from random import Random
 import click
 
 from antecede.core.catalogue import ProtocolInfo
-from antecede.core.values import Message
+from antecede.core.packets import Message
 from antecede_lab.catalogue import find_protocol
 from antecede_lab.simulator.engine import Simulation
 from antecede_lab.simulator.metadata_size import MetadataSize

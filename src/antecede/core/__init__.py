@@ -1,7 +1,17 @@
 """The contract between protocols and their drivers, and the product's protocols, without I/O."""
 
-from antecede.core.effects import Deliver, Effect, Transmit
+from antecede.core.effects import (
+    Deliver,
+    DeliveryUnknown,
+    Effect,
+    Expelled,
+    NotSentTo,
+    Report,
+    SelfExpelled,
+    Transmit,
+)
 from antecede.core.errors import AntecedeError, BufferFull, Fenced, LocalError, RemoteError
+from antecede.core.packets import Message, Packet
 from antecede.core.process import (
     NEVER_NS,
     CausalProcess,
@@ -11,8 +21,6 @@ from antecede.core.process import (
     Outbox,
     PermitsOwed,
 )
-from antecede.core.reports import DeliveryUnknown, Expelled, NotSentTo, Report, SelfExpelled
-from antecede.core.values import Message, Packet
 
 __all__ = [
     "NEVER_NS",

@@ -2,18 +2,38 @@
 
 A `ProtocolInfo` says what a protocol promises, what it needs below it, and how to make a process of
 it. Wherever a protocol name is accepted, `module:NAME` names a user's own `ProtocolInfo`.
+
+The packets of our own protocols are encoded by `antecede.wire`. A user's protocol with packets of
+its own brings a `PacketCodec` for them.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Final, Literal, TypeAlias, final
 
-from antecede.core.codec import PacketCodec
+from mypy_extensions import mypyc_attr
+
 from antecede.core.errors import LocalError, not_called
 from antecede.core.fifo import FifoProcess
 from antecede.core.hybrid.rule import HybridProcess
 from antecede.core.none import NoneProcess
+from antecede.core.packets import Packet
 from antecede.core.process import CausalProcess
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class PacketCodec(ABC):
+    """Encodes and decodes the packets of one protocol."""
+
+    @abstractmethod
+    def encode(self, packet: Packet) -> bytes:
+        """The bytes of `packet`."""
+
+    @abstractmethod
+    def decode(self, data: bytes, source: int) -> Packet:
+        """The packet that `source` encoded as `data`; `RemoteError` on anything malformed."""
+
 
 Ordering: TypeAlias = Literal["causal", "fifo", "none"]
 Network: TypeAlias = Literal["lossy", "reliable", "fifo"]

@@ -1,4 +1,4 @@
-"""What every protocol checks before it changes anything: are these targets, is this a payload?
+"""What every protocol checks before it changes anything: targets, payload, room in its buffers.
 
 Arguments come in as `object` because a compiled method would answer a wrong type with its own
 `TypeError`, and a caller is owed a `LocalError` that says what to do.
@@ -9,7 +9,7 @@ from typing import Final
 
 from mypy_extensions import i64
 
-from antecede.core.errors import LocalError
+from antecede.core.errors import BufferFull, LocalError
 
 PAYLOAD_LIMIT: Final = 1 << 20
 """Bytes in one message; larger payloads are split above the core."""
@@ -98,3 +98,17 @@ def split_targets(targets: list[int], me: int, known: Collection[int]) -> tuple[
         else:
             raise LocalError(f"unknown target {target}: it is not one of the processes")
     return remote, to_self
+
+
+def unicast_receiver(targets: Sequence[int], me: int, known: Collection[int]) -> tuple[int, bool]:
+    """The one remote target (`me` if there is none), and whether `me` is among the targets."""
+    remote, to_self = split_targets(checked_targets(targets), me, known)
+    if len(remote) > 1:
+        raise LocalError(f"this protocol is unicast only: one remote target, not {remote}")
+    return (remote[0] if remote else me), to_self
+
+
+def check_room(buffered: i64, limit: i64) -> None:
+    """`BufferFull` if there are already as many unsent or unacked messages as allowed."""
+    if buffered >= limit:
+        raise BufferFull(f"{limit} messages are not acknowledged yet; try later")

@@ -20,15 +20,13 @@ from antecede.core.checks import (
     with_process,
 )
 from antecede.core.copies import UnackedCopies
-from antecede.core.effects import Deliver, Effect
+from antecede.core.effects import Deliver, Effect, Report
 from antecede.core.errors import RemoteError
-from antecede.core.fence import ExpelledSet
+from antecede.core.expulsion import ExpelledSet
 from antecede.core.hybrid.node import RECEIVE_LIMIT, SEND_LIMIT
-from antecede.core.packets import Ack, DataPacket, YouAreExpelled
+from antecede.core.packets import Ack, DataPacket, Message, Packet, YouAreExpelled
 from antecede.core.process import NEVER_NS, EffectList, NodeProcess, Outbox
-from antecede.core.reports import Report
 from antecede.core.retransmission import PATIENCE_NS
-from antecede.core.values import Message, Packet
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -7,11 +7,10 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
-from antecede.core.admission import check_room
+from antecede.core.checks import check_room
 from antecede.core.effects import Transmit
 from antecede.core.outstanding import Outstanding
-from antecede.core.packets import DataPacket
-from antecede.core.values import Message
+from antecede.core.packets import DataPacket, Message
 
 
 @final

@@ -22,11 +22,10 @@ from typing import ClassVar, Final, Self, cast, final
 from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.cloning import give_state, shown
-from antecede.core.effects import Deliver, Effect, Transmit
+from antecede.core.effects import Deliver, Effect, Report, Transmit
 from antecede.core.errors import LocalError
+from antecede.core.packets import Message, Packet
 from antecede.core.records import join_records
-from antecede.core.reports import Report
-from antecede.core.values import Message, Packet
 
 NEVER_NS: Final = (1 << 62) - 1
 """What `wake_ns` answers when no timer is wanted: later than any time.

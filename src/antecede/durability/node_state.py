@@ -15,8 +15,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.errors import LocalError
-from antecede.core.ledger import ChangeLog
-from antecede.core.records import RecordReader, encode_record
+from antecede.core.records import ChangeLog, RecordReader, encode_record
 from antecede.durability.record_kinds import (  # fmt: skip
     CONFIRMED,
     COUNTS,

@@ -10,8 +10,7 @@ from typing import Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.ledger import ChangeLog
-from antecede.core.records import RecordReader, encode_record
+from antecede.core.records import ChangeLog, RecordReader, encode_record
 from antecede.durability.record_kinds import CONFIRMED, INBOUND, PUT, REMOVED
 
 

@@ -9,8 +9,8 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
+from antecede.core.effects import DeliveryUnknown, Expelled, SelfExpelled
 from antecede.core.process import NodeProcess
-from antecede.core.reports import DeliveryUnknown, Expelled, SelfExpelled
 from antecede.durability.losses import LossReporter
 from antecede.endpoint.crash_recovery import CrashRecovery
 from antecede.endpoint.protocol_driver import ProtocolDriver
@@ -18,7 +18,7 @@ from antecede.endpoint.sender import MessageSender
 from antecede.endpoint.session_maker import SessionFactory
 from antecede.events import NodeFenced, PeerLeft, Report
 from antecede.membership.directory import Directory
-from antecede.membership.fences import LEFT_OWING, RESTARTED, Expulsions
+from antecede.membership.expulsions import LEFT_OWING, RESTARTED, Expulsions
 from antecede.membership.sessions import SessionTable
 from antecede.transport.session import Session
 from antecede.wire.expulsions import FENCE_REASON_LIMIT, ExpulsionRecord

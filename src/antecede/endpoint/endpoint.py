@@ -43,17 +43,17 @@ from antecede.events import (
 )
 from antecede.membership.contact import Candidate, Contact
 from antecede.membership.directory import Directory
+from antecede.membership.expulsions import KEY_WITHDRAWN, REMOVED, RESTARTED, Expulsions
 from antecede.membership.failure_detector import FailureDetector
-from antecede.membership.fences import KEY_WITHDRAWN, REMOVED, RESTARTED, Expulsions
 from antecede.membership.handshake_crypto import HandshakeCrypto, HandshakeMessage, SealedDatagram
-from antecede.membership.identity import Identity
+from antecede.membership.identity import Identity, TokenSource
 from antecede.membership.sessions import SessionTable
-from antecede.membership.tokens import TokenSource
 from antecede.membership.unfinished import CROWDED_OUT
+from antecede.transport.datagram import Datagram
 from antecede.transport.datagram_reader import DatagramReader
-from antecede.transport.datagram_writer import Datagram, DatagramWriter
+from antecede.transport.datagram_writer import DatagramWriter
 from antecede.transport.event_rows import EventSink
-from antecede.transport.numbering import OwnFragments
+from antecede.transport.message_fragments import OwnFragments
 from antecede.transport.peer_lifecycle import (
     ASKS_TO_GO,
     LEAVE_WHEN_RELEASED,

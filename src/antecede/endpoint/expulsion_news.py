@@ -15,7 +15,7 @@ from mypy_extensions import i64
 from antecede.core.errors import RemoteError
 from antecede.events import Report, Split
 from antecede.membership.directory import Directory
-from antecede.membership.fences import Expulsions
+from antecede.membership.expulsions import Expulsions
 from antecede.membership.handshake_crypto import SealedDatagram
 from antecede.transport.datagram_writer import DatagramWriter, room_for_news
 from antecede.transport.session import Session

@@ -9,7 +9,7 @@ from antecede.durability.unconfirmed import InboundMessage
 from antecede.events import Report, TooLarge
 from antecede.membership.unfinished import Unfinished
 from antecede.transport.flow_control import MESSAGE_COST
-from antecede.transport.parts import PayloadAssembler
+from antecede.transport.message_fragments import PayloadAssembler
 from antecede.transport.session import ME, Session
 
 

@@ -13,9 +13,8 @@ from mypy_extensions import i64
 from antecede.durability.node_state import DurableNodeState
 from antecede.events import NodeFenced
 from antecede.membership.directory import Directory
-from antecede.membership.fences import Expulsions
-from antecede.membership.identity import Identity
-from antecede.membership.tokens import TokenSource
+from antecede.membership.expulsions import Expulsions
+from antecede.membership.identity import Identity, TokenSource
 
 
 @final

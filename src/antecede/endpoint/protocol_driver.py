@@ -9,15 +9,21 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.effects import Effect
-from antecede.core.packets import Ack, ExpulsionAck, ExpulsionNotice, YouAreExpelled
+from antecede.core.packets import (
+    Ack,
+    ExpulsionAck,
+    ExpulsionNotice,
+    Message,
+    Packet,
+    YouAreExpelled,
+)
 from antecede.core.process import NEVER_NS, NodeProcess, Outbox, perform_effects
-from antecede.core.values import Message, Packet
 from antecede.endpoint.inbox import Inbox
-from antecede.membership.fences import Expulsions
+from antecede.membership.expulsions import Expulsions
 from antecede.membership.sessions import SessionTable
 from antecede.transport.datagram_reader import FrameHandler
 from antecede.transport.event_rows import EventSink
-from antecede.transport.numbering import OwnFragments
+from antecede.transport.message_fragments import OwnFragments
 from antecede.transport.recovery.in_flight import SentDatagram
 from antecede.transport.session import ME, Session
 from antecede.wire.expulsions import ExpulsionRecord

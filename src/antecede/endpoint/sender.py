@@ -16,8 +16,7 @@ from antecede.endpoint.protocol_driver import ProtocolDriver
 from antecede.membership.contact import Contact
 from antecede.membership.directory import Directory
 from antecede.transport.flow_control import MESSAGE_COST
-from antecede.transport.numbering import MessageNumbers, OwnFragments
-from antecede.transport.parts import PayloadFragmenter
+from antecede.transport.message_fragments import MessageNumbers, OwnFragments, PayloadFragmenter
 from antecede.transport.session import ME, Session
 from antecede.wire.frames import FRAME_OVERHEAD_MAX
 

@@ -24,7 +24,7 @@ from antecede.runtime.config.addresses import (
 )
 from antecede.runtime.config.settings import Settings
 from antecede.runtime.errors import BadConfiguration, CannotBind, KeyNeeded, MissingExtra
-from antecede.transport.datagram_writer import Datagram
+from antecede.transport.datagram import Datagram
 from antecede.transport.rate_limiter import RateLimiter
 
 CARRIER: Final = "nats"

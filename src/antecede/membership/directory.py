@@ -15,17 +15,14 @@ from mypy_extensions import i64
 
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.process import NEVER_NS
-from antecede.events import Refused, Report, Stranger, seen_at
+from antecede.events import PeerRefused, Report, StrangerSeen, seen_at
 from antecede.membership.contact import Candidate, Contact, LaterLife
-from antecede.membership.denials import Denials
-from antecede.membership.fences import Expulsions
-from antecede.membership.ghosts import ExpelledSpeakers
+from antecede.membership.expulsions import ExpelledSpeakers, Expulsions
 from antecede.membership.handshake_crypto import Envelope, HandshakeCrypto, HandshakeMessage
-from antecede.membership.identity import Identity
+from antecede.membership.identity import DerivedTokens, Identity, TokenSource
 from antecede.membership.newcomers import Newcomers
-from antecede.membership.refusals import RefusalReporter
-from antecede.membership.tokens import DerivedTokens, TokenSource
-from antecede.transport.datagram_writer import Datagram
+from antecede.membership.refusals import Denials, RefusalReporter
+from antecede.transport.datagram import Datagram
 from antecede.transport.peer_lifecycle import MET, STAYING
 from antecede.transport.session import ME, Session
 from antecede.wire.handshake import (
@@ -372,7 +369,7 @@ class Directory:
             contact = self.by_name.get(self.name_at(address))
         if contact is not None and contact.record_refusal(reason):
             self._reports.append(
-                Refused(name=contact.name, address=seen_at(address), reason=reason)
+                PeerRefused(name=contact.name, address=seen_at(address), reason=reason)
             )
 
     def receive_unknown(self, reader: WireReader, now_ns: i64) -> Session | None:
@@ -537,7 +534,7 @@ class Directory:
         elif greeting.name == self._me.name:
             denials.deny_namesake(greeting, address, letter, now_ns)
         elif contact is None and self._open_to_strangers:
-            self._reports.append(Stranger(name=greeting.name, address=seen_at(address)))
+            self._reports.append(StrangerSeen(name=greeting.name, address=seen_at(address)))
         elif contact is None:
             denials.deny_unknown(greeting, address, letter, now_ns)
         elif greeting.incarnation in contact.replaced:

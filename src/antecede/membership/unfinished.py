@@ -11,7 +11,7 @@ from mypy_extensions import i64
 
 from antecede.core.process import NEVER_NS
 from antecede.membership.contact import Contact
-from antecede.transport.parts import PayloadAssembler
+from antecede.transport.message_fragments import PayloadAssembler
 
 PAYLOADS_MAX: Final = 8
 """Unfinished payloads of strangers, of the largest size, that are kept at least."""

@@ -19,13 +19,13 @@ VALUE_BYTES_MAX: Final = 1 << 20
 class OnDisk:
     """Awaited, it ends when everything that has happened until then is on disk."""
 
-    def __init__(self, keeper: JournalCommitter, plan: Callable[[], None]) -> None:
-        self._keeper: Final = keeper
+    def __init__(self, committer: JournalCommitter, plan: Callable[[], None]) -> None:
+        self._committer: Final = committer
         self._plan: Final = plan
 
     def __await__(self) -> Generator[None, None, None]:
         self._plan()
-        return self._keeper.wait_durable().__await__()
+        return self._committer.wait_durable().__await__()
 
 
 class AppJournal:
@@ -36,12 +36,12 @@ class AppJournal:
     """
 
     def __init__(
-        self, keeper: JournalCommitter, confirming: Confirming, plan: Callable[[], None]
+        self, committer: JournalCommitter, confirming: Confirming, plan: Callable[[], None]
     ) -> None:
-        self._keeper: Final = keeper
-        self._kept: Final = keeper.kept.handling
-        self._kept.on_disk = OnDisk(keeper, plan)
-        self._kept.pass_on = self._confirm_anywhere
+        self._committer: Final = committer
+        self._unconfirmed: Final = committer.durable_state.handling
+        self._unconfirmed.on_disk = OnDisk(committer, plan)
+        self._unconfirmed.pass_on = self._confirm_anywhere
         self._owner: Final = get_ident()
         self._loop: Final = asyncio.get_running_loop()
         self._confirming: Final = confirming
@@ -57,32 +57,37 @@ class AppJournal:
             raise LocalError(f"a key is a text of 1 to {KEY_BYTES_MAX} bytes, not {key!r}")
         if not isinstance(value, bytes) or len(value) > VALUE_BYTES_MAX:
             raise LocalError(f"a value is at most {VALUE_BYTES_MAX} bytes")
-        self._keeper.check()
-        self._kept.put(key, value, self._confirming.number_in_hand())
+        self._committer.check()
+        self._unconfirmed.put(key, value, self._confirming.number_in_hand())
         return DONE
 
     def remove(self, key: str) -> Awaitable[None]:
         """Keep nothing under `key` any more."""
-        self._keeper.check()
-        if self._kept.value(key) is not None:
-            self._kept.put(key, None, self._confirming.number_in_hand())
+        self._committer.check()
+        if self._unconfirmed.value(key) is not None:
+            self._unconfirmed.put(key, None, self._confirming.number_in_hand())
         return DONE
 
     def get(self, key: str, default: bytes | None = None) -> bytes | None:
         """What was put under `key` last, in this life of the node or one before."""
-        found = self._kept.value(key)
+        found = self._unconfirmed.value(key)
         return default if found is None else found
 
     def keys(self) -> list[str]:
         """The keys under which something is kept."""
-        return sorted(self._kept.keys())
+        return sorted(self._unconfirmed.keys())
 
-    def told_when(self, after: Callable[[Callable[[], None]], None]) -> None:
-        """What is given up counts as told when `after`, called with an action then, does that.
+    def report_with(self, after: Callable[[Callable[[], None]], None]) -> None:
+        """Let `after` decide when `Undeliverable` events count as reported.
 
-        By default it does when the listeners have returned.
+        After its listeners have returned the node calls `after` with an action. The losses count as
+        reported when that action is called; until then they are reported again after a crash.
+        Without this the node calls the action itself, at once.
         """
-        self._keeper.after_telling = after
+        self._committer.after_telling = after
+
+    told_when = report_with
+    """The former name, for one release."""
 
     def serve_threads(self) -> None:
         """From now on messages are confirmed by hand."""
@@ -91,16 +96,16 @@ class AppJournal:
     def _confirm_anywhere(self, number: int) -> None:
         """`done()` was called, perhaps by a thread that does the work of a handler."""
         if get_ident() == self._owner:
-            self._kept.confirm_here(number)
+            self._unconfirmed.confirm_here(number)
         else:
             with suppress(RuntimeError):  # The loop has ended: it comes again.
-                self._loop.call_soon_threadsafe(self._kept.confirm_here, number)
+                self._loop.call_soon_threadsafe(self._unconfirmed.confirm_here, number)
 
     async def sync(self) -> None:
         """Wait until everything that has been sent, confirmed or put so far is on disk.
 
         What was put while a message is in hand is not part of that before the message is confirmed.
         """
-        self._keeper.check()
+        self._committer.check()
         self._plan()
-        await self._keeper.wait_durable()
+        await self._committer.wait_durable()

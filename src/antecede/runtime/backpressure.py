@@ -112,7 +112,7 @@ class Backpressure:
         self._check_open: Final = check_open
         self._loop: Final = asyncio.get_running_loop()
         self._lines: Final = Lines()
-        self.careful = False
+        self.slow_path = False
         """Whether a message cannot just be sent: the node is closing, a consumer is behind, or
         others wait to send."""
         self.closing = False
@@ -120,7 +120,7 @@ class Backpressure:
 
     def close(self) -> None:
         """Who waits for room is told that there will be none."""
-        self.closing = self.careful = True
+        self.closing = self.slow_path = True
         self._progress.notify()
 
     def must_wait(self, targets: Targets, payload: bytes) -> bool:
@@ -128,7 +128,7 @@ class Backpressure:
         a consumer."""
         if targets.awaited:
             return True
-        if not self.careful:
+        if not self.slow_path:
             return not self._fits(targets, payload)
         return self._deliveries.is_ahead or not self._may_overtake(targets, payload)
 
@@ -179,7 +179,7 @@ class Backpressure:
         """
         targets = resolve()
         place = self._lines.join(self._names(targets))
-        self.careful = True
+        self.slow_path = True
         try:
             if paced:
                 await yield_to_loop()
@@ -194,7 +194,7 @@ class Backpressure:
             return targets
         finally:
             self._lines.leave(place)
-            self.careful = self.closing or self._deliveries.is_ahead or bool(self._lines)
+            self.slow_path = self.closing or self._deliveries.is_ahead or bool(self._lines)
             if self._progress.waiters:
                 self._progress.notify()  # A consumer behind waits for progress, not for its turn.
 
@@ -216,7 +216,7 @@ class Backpressure:
             else:
                 await place.sleep()
         elif self._deliveries.prefetch(self._ahead_limit()):
-            self.careful = True
+            self.slow_path = True
         else:
             left = begun + STANDSTILL_SECONDS - self._loop.time()
             if left <= 0:

@@ -29,7 +29,7 @@ from typing import Any, Final, Self, TypeAlias, TypeVar, Unpack, cast
 
 from antecede.core.errors import AntecedeError, LocalError
 from antecede.durability.unconfirmed import InboundMessage
-from antecede.events import NodeFenced, Refused, Report, Stranger
+from antecede.events import NodeFenced, PeerRefused, Report, StrangerSeen
 from antecede.runtime.callbacks import Callbacks
 from antecede.runtime.config.addresses import Address
 from antecede.runtime.config.peers import PeerState
@@ -268,7 +268,10 @@ class ListenerThread:
 
         def pass_on(report: Report) -> None:
             # Strangers can cause some of them, and a listener may be slow.
-            if isinstance(report, Refused | Stranger) and self._events.qsize() >= EVENTS_MAX:
+            if (
+                isinstance(report, PeerRefused | StrangerSeen)
+                and self._events.qsize() >= EVENTS_MAX
+            ):
                 return
             self._events.put((listener, report))
 
@@ -286,7 +289,7 @@ class ListenerThread:
             try:
                 listener(report)
             except BaseException:  # It would end this thread, and nobody would notice.
-                self.callbacks.has_failed(f"an event listener, called with {report!r},")
+                self.callbacks.on_failure(f"an event listener, called with {report!r},")
 
 
 class BlockingNode:

@@ -33,7 +33,7 @@ class Callbacks:
         self.failures = 0
         """How often it has raised."""
 
-    def has_failed(self, what: str) -> None:
+    def on_failure(self, what: str) -> None:
         """Log and count the exception that is being handled; `what` names who has raised it."""
         self.failures += 1
         log.exception("%s: %s failed", self._name, what)

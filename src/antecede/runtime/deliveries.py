@@ -48,7 +48,7 @@ class Deliveries:
         name: str,
         endpoint: Endpoint,
         consumed: Callable[[], None],
-        kept: DurableNodeState | None = None,
+        durable_state: DurableNodeState | None = None,
     ) -> None:
         self._name: Final = name
         self._endpoint: Final = endpoint
@@ -56,7 +56,7 @@ class Deliveries:
         self._consumed: Final = consumed
         self._loop: Final = asyncio.get_running_loop()
         self.confirming: Final = (
-            None if kept is None else Confirming(name, kept.handling, self._loop)
+            None if durable_state is None else Confirming(name, durable_state.handling, self._loop)
         )
         """With a journal: what is confirmed, and when."""
         # Both are in reverse order, so that the next message is popped from the end.

@@ -144,7 +144,7 @@ class Discovery:
         except BaseException as error:  # Whatever it raises: a source is other people's program.
             if not isinstance(error, Exception) and is_ending(asker):
                 raise
-            self._has_failed(error)
+            self._on_failure(error)
             return
         for name, value in found.items():
             try:
@@ -157,7 +157,7 @@ class Discovery:
             except LocalError as error:
                 self._say(f"{name} cannot be forgotten: {error}")
 
-    def _has_failed(self, error: BaseException) -> None:
+    def _on_failure(self, error: BaseException) -> None:
         """Warn of a source that fails; of what nobody expects to fail, with where it did."""
         self.failures += 1
         self._node._callbacks.failures += 1
@@ -227,7 +227,7 @@ class Discovery:
             await self.look()
         except Exception:
             if not self._node.closed:
-                self._node._callbacks.has_failed("following the discovery source")
+                self._node._callbacks.on_failure("following the discovery source")
 
     def _say(self, sentence: str, error: BaseException | None = None) -> None:
         """Warn once of what goes on being wrong."""

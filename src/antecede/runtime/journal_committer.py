@@ -28,7 +28,7 @@ from antecede.runtime.commit_thread import CommitWriter
 from antecede.runtime.deliveries import Deliveries
 from antecede.runtime.errors import NodeClosed
 from antecede.runtime.notifier import Notifier
-from antecede.transport.datagram_writer import Datagram
+from antecede.transport.datagram import Datagram
 
 if TYPE_CHECKING:
     from antecede.runtime.kernel_sync import KernelSync
@@ -80,10 +80,10 @@ class CommitGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitterHooks:
-    """What the keeper needs of its node."""
+    """What the committer needs of its node."""
 
     endpoint: Endpoint
-    transport: Carrier
+    carrier: Carrier
     deliveries: Deliveries
     progress: Notifier
     callbacks: Callbacks
@@ -99,18 +99,18 @@ class JournalCommitter:
     def __init__(
         self,
         journal: Journal,
-        kept: DurableNodeState,
+        durable_state: DurableNodeState,
         core: list[bytes],
         *,
         threaded: bool,
         kernel: "KernelSync | None" = None,
     ) -> None:
         self._journal: Final = journal
-        self.kept: Final = kept
+        self.durable_state: Final = durable_state
         # What the core of the former process had written, until it is restored.
         self._core: list[bytes] = core
         self._loop: Final = asyncio.get_running_loop()
-        self._committer: Final = CommitWriter(journal, self._loop, threaded=threaded, kernel=kernel)
+        self._writer: Final = CommitWriter(journal, self._loop, threaded=threaded, kernel=kernel)
         self._node: CommitterHooks | None = None
         self._next = CommitGroup()
         # How many groups have begun to be written, and how many have been shown.
@@ -126,7 +126,7 @@ class JournalCommitter:
         self._writing: CommitGroup | None = None
         self._closed = False
         # What the former process may not have told: kept until somebody listens.
-        self._untold: list[Report] = []
+        self._unreported: list[Report] = []
         self.after_telling: Callable[[Callable[[], None]], None] = do_now
         """Called with an action to do once the application has everything that was told."""
         self.full: JournalFull | None = None
@@ -139,20 +139,20 @@ class JournalCommitter:
     def begin(self, node: CommitterHooks) -> None:
         """Restore what the journal holds, and begin a new file with it."""
         self._node = node
-        if self.kept.resumed:
+        if self.durable_state.resumed:
             endpoint = node.endpoint
-            endpoint.resume(self._core, node.transport.now_ns())
+            endpoint.resume(self._core, node.carrier.now_ns())
         self._core = []
-        self._untold = node.endpoint.survival.untold()
+        self._unreported = node.endpoint.survival.untold()
         self._journal.rotate_file(node.endpoint.survival.snapshot())
 
     def report_unreported(self) -> None:
         """Somebody listens: tell soon what the former process may not have told."""
-        if self._untold:
-            self._loop.call_soon(self._tell_untold, list(self.kept.untold.losses))
+        if self._unreported:
+            self._loop.call_soon(self._tell_unreported, list(self.durable_state.untold.losses))
 
-    def _tell_untold(self, numbers: list[int]) -> None:
-        untold, self._untold = self._untold, []
+    def _tell_unreported(self, numbers: list[int]) -> None:
+        untold, self._unreported = self._unreported, []
         if untold and not self._closed and self._node is not None:
             self._node.tell(untold)
             self._on_reported(numbers)
@@ -160,7 +160,9 @@ class JournalCommitter:
     def _on_reported(self, losses: list[int]) -> None:
         """When the application has what it was told, it need not be told again after a crash."""
         if losses:
-            self._call(partial(self.after_telling, partial(self.kept.on_losses_reported, losses)))
+            self._call(
+                partial(self.after_telling, partial(self.durable_state.on_losses_reported, losses))
+            )
 
     def _call(self, action: Callable[[], None]) -> None:
         """Do what the application has asked for; if that fails, the journal goes on."""
@@ -170,7 +172,7 @@ class JournalCommitter:
         except EXITS:
             raise
         except BaseException:
-            self._node.callbacks.has_failed("what was to be done when something is on disk")
+            self._node.callbacks.on_failure("what was to be done when something is on disk")
 
     # What the node asks.
 
@@ -212,7 +214,7 @@ class JournalCommitter:
             written_bytes=journal.written_bytes,
             write_seconds=journal.write_ns / 1e9,
             waiting=self._begun - self._done + (1 if self._wanted else 0),
-            unconfirmed=self.kept.handling.unconfirmed(),
+            unconfirmed=self.durable_state.handling.unconfirmed(),
             accepting=self.failure() is None,
         )
 
@@ -225,7 +227,7 @@ class JournalCommitter:
                 raise self.failed
             await self._shown.wait()
         if self._done < awaited:
-            raise self.failed or NodeClosed(self.kept.name)
+            raise self.failed or NodeClosed(self.durable_state.name)
 
     def when_durable(self, action: Callable[[], None]) -> None:
         """Do this when everything that has happened until now is on disk; in order."""
@@ -249,7 +251,7 @@ class JournalCommitter:
         """The node leaves. If nobody misses anything of it, it begins a new life next time."""
         assert self._node is not None, "it has begun"
         if self._node.endpoint.buffered() == 0:
-            self.kept.on_life_ended("it has left")
+            self.durable_state.on_life_ended("it has left")
         self.end_turn(self._node.endpoint.reports)
         await self.finish()
 
@@ -263,7 +265,7 @@ class JournalCommitter:
         if self._closed:
             return
         self._closed = True
-        self._committer.stop()
+        self._writer.stop()
         try:
             if write and self._node is not None and self.failed is None and self.full is None:
                 self._journal.commit_body(self._later + self._node.endpoint.survival.changes())
@@ -271,7 +273,7 @@ class JournalCommitter:
             log.error("%s", error)
         finally:
             self._journal.close()
-            self.kept.handling.end(NeverOnDisk(self.kept.name, self.failed))
+            self.durable_state.handling.end(NeverOnDisk(self.durable_state.name, self.failed))
             self._shown.notify()
 
     def leave_to_parent(self) -> None:
@@ -291,7 +293,7 @@ class JournalCommitter:
         # All that is written now, and only that, may show when it is.
         group.reports += endpoint.reports
         endpoint.reports.clear()
-        group.losses = self.kept.untold.take_fresh()
+        group.losses = self.durable_state.untold.take_fresh()
         group.deliveries = endpoint.inbox.uncommitted()
         survival = endpoint.survival
         if self._journal.needs_rotation() and self._journal.prepare():
@@ -322,7 +324,7 @@ class JournalCommitter:
         """Write what is to be written; `_on_written` is told what came of it."""
         group = self._writing
         assert group is not None, "there is something to write"
-        self._committer.put(group.body, group.snapshot, self._on_written)
+        self._writer.put(group.body, group.snapshot, self._on_written)
 
     def _on_written(self, result: str | Exception) -> None:
         if self._closed:
@@ -390,7 +392,7 @@ class JournalCommitter:
         if self._closed:
             return
         if group.datagrams:
-            node.transport.send(group.datagrams)
+            node.carrier.send(group.datagrams)
         for action in group.then:
             self._call(action)
         if group.reports:

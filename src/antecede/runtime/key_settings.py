@@ -68,18 +68,18 @@ def check_reload(before: Settings, after: Settings) -> None:
 
 
 def give_keys(
-    guard: NoiseCrypto | None, settings: Settings, name: str, keys: tuple[PublicKey, ...]
+    crypto: NoiseCrypto | None, settings: Settings, name: str, keys: tuple[PublicKey, ...]
 ) -> None:
     """From now on a peer has these keys; `BadConfiguration` if a node of these settings has none.
 
     Where nodes have keys of their own, a peer without one could not speak at all.
     """
-    if guard is None and keys:
+    if crypto is None and keys:
         raise BadConfiguration(f"there is a key of {name}, but none of this node's own")
-    if guard is not None:
+    if crypto is not None:
         if settings.key is not None and not keys:
             raise BadConfiguration(f"there is no key of {name}: give it with keys=[...]")
-        guard.ring.set_keys(name, keys)
+        crypto.ring.set_keys(name, keys)
 
 
 def secret_of(key: Path | SecretKey) -> SecretKey:
@@ -112,12 +112,12 @@ def reload(node: "Node", settings: Settings) -> None:
     """Take over the peers and the keys that these settings name; nothing changes if it raises."""
     check_reload(node._configured, settings)
     for name in settings.peers:
-        node._transport.resolve(settings.address_of(name))
-    if node._guard is not None:
+        node._carrier.resolve(settings.address_of(name))
+    if node._crypto is not None:
         ring = make_key_ring(settings)
         assert ring is not None, "a node with keys is reloaded with keys"
-        ring.adopt(node._guard.ring, [p for p in node.peers if p not in node._configured.peers])
-        node._guard.use(ring)
+        ring.adopt(node._crypto.ring, [p for p in node.peers if p not in node._configured.peers])
+        node._crypto.use(ring)
         node._endpoint.expel_revoked_keys(node._now())
     before, node._configured = node._configured, settings
     for name in before.peers:

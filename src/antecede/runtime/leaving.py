@@ -20,7 +20,7 @@ class Leaving:
     def __init__(
         self,
         endpoint: Endpoint,
-        room: Backpressure,
+        backpressure: Backpressure,
         progress: Notifier,
         now: Callable[[], int],
         flush: Callable[[], None],
@@ -28,7 +28,7 @@ class Leaving:
     ) -> None:
         self._endpoint: Final = endpoint
         # Knows whether the node is closed, and is told first.
-        self._room: Final = room
+        self._backpressure: Final = backpressure
         self._progress: Final = progress
         self._now: Final = now
         self._flush: Final = flush
@@ -40,7 +40,7 @@ class Leaving:
         sending = self._endpoint.sending
         last = sending.last_sequence()
         await self._progress.wait_until(
-            lambda: self._room.closed or sending.is_delivered(last),
+            lambda: self._backpressure.closed or sending.is_delivered(last),
             timeout,
             action,
             lambda: str(explain(self._endpoint, self._now())),
@@ -60,11 +60,13 @@ class Leaving:
                     endpoint.say_bye(mode, self._now())
                     self._flush()
             await self._progress.wait_until(
-                lambda: self._room.closed or not endpoint.awaited(),
+                lambda: self._backpressure.closed or not endpoint.awaited(),
                 deadline - self._loop.time(),
                 "close",
                 str,
             )
         except TimedOut:
             return endpoint.stranded()
-        return endpoint.stranded() if self._room.closed else []  # Another call was less patient.
+        return (
+            endpoint.stranded() if self._backpressure.closed else []
+        )  # Another call was less patient.

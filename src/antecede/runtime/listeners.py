@@ -17,9 +17,9 @@ from antecede.events import (
     PeerExpelled,
     PeerLeft,
     PeerMet,
+    PeerRefused,
     PeerRestarted,
     PeerSilent,
-    Refused,
     Report,
     Split,
     Undeliverable,
@@ -52,7 +52,7 @@ class Listeners:
         self.expulsions = 0
         """How many peers were expelled, by whomever."""
         self._said: Final[dict[str, tuple[float, int]]] = {}
-        self._untold: dict[str, int] = {}
+        self._unreported: dict[str, int] = {}
         self._reasons: dict[str, dict[str, None]] = {}
 
     def add(self, listener: Listener) -> None:
@@ -61,10 +61,10 @@ class Listeners:
 
     def take_undelivered(self) -> Undelivered | None:
         """What has been given up since this was asked last, to be raised."""
-        untold, self._untold = self._untold, {}
+        unreported, self._unreported = self._unreported, {}
         reasons, self._reasons = self._reasons, {}
         said = {name: "; ".join(of_peer) for name, of_peer in reasons.items()}
-        return Undelivered(untold, said) if untold else None
+        return Undelivered(unreported, said) if unreported else None
 
     def tell(self, report: Report) -> None:
         """Log a report and tell everybody; one who fails does not stop the others."""
@@ -73,7 +73,7 @@ class Listeners:
                 self._count_left_out(report.name, len(report.sequences))
             else:
                 self._count(report.name, len(report.sequences), report.reason)
-        elif isinstance(report, Refused):
+        elif isinstance(report, PeerRefused):
             # Somebody has to mend a configuration: it is told once, and nothing happens until then.
             log.warning("%s: no talk with %s: %s", self._name, report.name, report.reason)
         elif isinstance(report, Split):
@@ -96,7 +96,7 @@ class Listeners:
             except EXITS:
                 raise
             except BaseException:
-                self._callbacks.has_failed(f"an event listener, called with {report!r},")
+                self._callbacks.on_failure(f"an event listener, called with {report!r},")
 
     def _count_left_out(self, name: str, count: int) -> None:
         """Count, and say so at most once in a while: it may happen with every message."""
@@ -114,32 +114,32 @@ class Listeners:
         lost, why = messages_text(count), "" if reason is None else f": {reason}"
         log.warning("%s: %s can no longer be delivered to %s%s", self._name, lost, name, why)
         self._reasons.setdefault(name, {})[GONE if reason is None else reason] = None
-        for book in (self.undeliverable, self._untold):
+        for book in (self.undeliverable, self._unreported):
             book[name] = book.get(name, 0) + count
 
 
-def relookup_when_silent(report: Report, directory: Directory, transport: Carrier) -> None:
-    """Let the transport look for a peer that is silent or away, until it is back."""
+def relookup_when_silent(report: Report, directory: Directory, carrier: Carrier) -> None:
+    """Let the carrier look for a peer that is silent or away, until it is back."""
     contact = directory.by_name.get(report.name)
     if contact is None or contact.address is None:
         return
     if isinstance(report, PeerSilent | PeerLeft | PeerExpelled):
-        transport.relookup(contact.address)
+        carrier.relookup(contact.address)
     elif isinstance(report, PeerMet | PeerBack | PeerRestarted):
-        transport.stop_lookup(contact.address)
+        carrier.stop_lookup(contact.address)
 
 
-def forget(address: object, directory: Directory, transport: Carrier) -> None:
-    """Let the transport look for nobody at this address, unless another peer is there."""
+def forget(address: object, directory: Directory, carrier: Carrier) -> None:
+    """Let the carrier look for nobody at this address, unless another peer is there."""
     if all(contact.address != address for contact in directory.by_name.values()):
-        transport.forget(address)
+        carrier.forget(address)
 
 
-def troubles(names: Sequence[str], directory: Directory, transport: Carrier) -> list[str]:
+def troubles(names: Sequence[str], directory: Directory, carrier: Carrier) -> list[str]:
     """Which of these peers have addresses that lead nowhere, and why."""
     known = []
     for name in names:
         contact = directory.by_name.get(name)
-        if contact is not None and (trouble := transport.lookup_error(contact.address)):
+        if contact is not None and (trouble := carrier.lookup_error(contact.address)):
             known.append(f"{name}: {trouble}")
     return known

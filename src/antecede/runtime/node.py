@@ -17,7 +17,7 @@ from antecede.core.errors import Fenced, LocalError
 from antecede.core.process import NEVER_NS
 from antecede.durability.unconfirmed import InboundMessage
 from antecede.endpoint.endpoint import Endpoint
-from antecede.events import NodeFenced, Report, Stranger
+from antecede.events import NodeFenced, Report, StrangerSeen
 from antecede.membership.contact import STATES
 from antecede.runtime.app_journal import AppJournal
 from antecede.runtime.backpressure import Backpressure
@@ -69,40 +69,40 @@ class Node:
         self,
         settings: Settings,
         endpoint: Endpoint,
-        transport: Carrier,
+        carrier: Carrier,
         trace: EventRecorder | None,
-        guard: NoiseCrypto | None = None,
-        keeper: JournalCommitter | None = None,
+        crypto: NoiseCrypto | None = None,
+        committer: JournalCommitter | None = None,
     ) -> None:
-        self._guard: Final = guard
-        self._keeper: Final = keeper
+        self._crypto: Final = crypto
+        self._committer: Final = committer
         # Whose peers and keys are in use: the settings, or what was loaded since.
         self._configured = settings
         self.settings: Final = settings
         self._endpoint: Final = endpoint
-        self._transport: Final = transport
+        self._carrier: Final = carrier
         self._loop: Final = asyncio.get_running_loop()
-        self._now: Final = transport.now_ns
+        self._now: Final = carrier.now_ns
         self._belonging: Final = Belonging(settings.name, self._leave_to_parent)
         # On the way of every message: looked up once.
-        self._quick_send: Final = endpoint.sending.send_fast
-        # The transport hands datagrams to whoever reads them in turns, peer by peer.
-        self._turns: Final = FairReader(
-            self._on_input_end, self._on_time, endpoint, transport.now_ns, self._loop
+        self._send_fast: Final = endpoint.sending.send_fast
+        # The carrier hands datagrams to whoever reads them in turns, peer by peer.
+        self._reader: Final = FairReader(
+            self._on_input_end, self._on_time, endpoint, carrier.now_ns, self._loop
         )
-        kept = None if keeper is None else keeper.kept
-        self._deliveries: Final = Deliveries(settings.name, endpoint, self._on_consumed, kept)
+        state = None if committer is None else committer.durable_state
+        self._deliveries: Final = Deliveries(settings.name, endpoint, self._on_consumed, state)
         self._callbacks: Final = Callbacks(settings.name)
-        self._expelling: Final = ExpulsionEnforcer(
-            settings.policy, endpoint, self._callbacks, transport.now_ns()
+        self._enforcer: Final = ExpulsionEnforcer(
+            settings.policy, endpoint, self._callbacks, carrier.now_ns()
         )
         self._progress = Notifier(self._loop)
-        self._room: Final = Backpressure(
+        self._pressure: Final = Backpressure(
             settings, endpoint, self._deliveries, self._progress, self._check_open
         )
         self._outbound: Final = self._make_outbound()
         self._leaving: Final = Leaving(
-            endpoint, self._room, self._progress, self._now, self._flush, keeper is not None
+            endpoint, self._pressure, self._progress, self._now, self._flush, committer is not None
         )
         self._flush_planned = False
         # When the timer was to ring: one that rings much later was asleep.
@@ -111,22 +111,22 @@ class Node:
         self._closed = False
         self._listeners: Final = Listeners(settings.name, self._callbacks)
         self._stalls: Final = Stalls(endpoint, self._deliveries.unread)
-        self._figures: Final = StatsReader(
+        self._stats_reader: Final = StatsReader(
             settings,
             endpoint,
             self._deliveries,
-            self._room,
+            self._pressure,
             self._listeners,
             self._callbacks,
-            transport,
-            self._turns.intake,
-            keeper,
+            carrier,
+            self._reader.queue,
+            committer,
             self._stalls.durations,
             self._now,
         )
         self._trace: Final = EventRecorderOwner(trace, self._loop)
-        self._introductions: Final = Introductions(settings.name, endpoint, transport, self._trace)
-        transport.start(self._turns)
+        self._introductions: Final = Introductions(settings.name, endpoint, carrier, self._trace)
+        carrier.start(self._reader)
         for name in settings.peers:
             self._introductions.introduce(name, settings.address_of(name))
         self._journal: Final = self._begin_journal()
@@ -152,7 +152,7 @@ class Node:
     @property
     def address(self) -> Address:
         """Where this node can be reached: host and port."""
-        return self._transport.address
+        return self._carrier.address
 
     @property
     def fenced(self) -> NodeFenced | None:
@@ -190,13 +190,13 @@ class Node:
         Where nodes have keys of their own, `keys` are the public ones that this peer may have.
         """
         self._check_open()
-        before = () if self._guard is None else self._guard.ring.known_keys(checked_name(name))
-        give_keys(self._guard, self.settings, name, read_keys(keys))
+        before = () if self._crypto is None else self._crypto.ring.known_keys(checked_name(name))
+        give_keys(self._crypto, self.settings, name, read_keys(keys))
         try:
             self._introductions.introduce(name, address)
         except Exception:
-            if self._guard is not None:
-                self._guard.ring.set_keys(name, before)
+            if self._crypto is not None:
+                self._crypto.ring.set_keys(name, before)
             raise
         self._plan_flush()
 
@@ -206,7 +206,7 @@ class Node:
         self._check_known(name)
         address = self._endpoint.directory.by_name[name].address
         self._endpoint.remove_peer(name, self._now())
-        forget(address, self._endpoint.directory, self._transport)
+        forget(address, self._endpoint.directory, self._carrier)
         self._after_change()
 
     def set_keys(self, name: str, keys: KeysLike) -> None:
@@ -217,7 +217,7 @@ class Node:
         """
         self._check_open()
         self._check_known(name)
-        give_keys(self._guard, self.settings, name, read_keys(keys))
+        give_keys(self._crypto, self.settings, name, read_keys(keys))
         self._endpoint.expel_revoked_keys(self._now())
         self._after_change()
 
@@ -262,11 +262,11 @@ class Node:
         """
         if get_ident() != self._belonging.owner:
             self._belonging.refuse()
-        if self._keeper is not None:
+        if self._committer is not None:
             sequence = await self.send_buffered(target, payload, timeout)
-            await self._keeper.wait_durable()
+            await self._committer.wait_durable()
             return sequence
-        sequence = 0 if self._room.careful else self._quick_send(target, payload, self._now())
+        sequence = 0 if self._pressure.slow_path else self._send_fast(target, payload, self._now())
         if sequence == 0:
             return (await self._outbound.send(target, payload, timeout))[0]
         if not self._flush_planned:
@@ -284,7 +284,7 @@ class Node:
         self, target: str | Sequence[str], payload: Payload, timeout: float | None = None
     ) -> tuple[int, list[str]]:
         """Like `send_buffered`; with the message's id the names of those who are left out."""
-        sequence = 0 if self._room.careful else self._quick_send(target, payload, self._now())
+        sequence = 0 if self._pressure.slow_path else self._send_fast(target, payload, self._now())
         if sequence == 0:
             return await self._outbound.send(target, payload, timeout)
         if not self._flush_planned:
@@ -295,7 +295,7 @@ class Node:
         """Like `send`, but `BufferFull` where that would wait; it does not wait for the disk."""
         if get_ident() != self._belonging.owner:
             self._belonging.refuse()
-        sequence = 0 if self._room.careful else self._quick_send(target, payload, self._now())
+        sequence = 0 if self._pressure.slow_path else self._send_fast(target, payload, self._now())
         if sequence == 0:
             sequence = self._outbound.try_send(target, payload)
             if self._endpoint.sending.wants_flush():
@@ -373,18 +373,18 @@ class Node:
         """Call `listener` with everything worth knowing about peers: `antecede.events`."""
         self._belonging.check()
         self._listeners.add(listener)
-        if self._keeper is not None:
-            self._keeper.report_unreported()
+        if self._committer is not None:
+            self._committer.report_unreported()
 
     # Looking inside.
 
     def stats(self) -> Stats:
         """What has been counted so far, and how things stand."""
-        return self._figures.stats()
+        return self._stats_reader.stats()
 
     async def stats_in_turns(self) -> Stats:
         """The same, with a turn of the loop after some peers: for nodes that have many."""
-        return await self._figures.stats_in_turns()
+        return await self._stats_reader.stats_in_turns()
 
     def health(self, stats: Stats | None = None) -> Health:
         """Whether the node can do its work, in a word and with reasons; `stats` saves counting."""
@@ -392,10 +392,10 @@ class Node:
             self.stats() if stats is None else stats,
             closed=self._closed,
             trace_failure=self._trace.failure,
-            journal_failure=None if self._keeper is None else self._keeper.failure(),
+            journal_failure=None if self._committer is None else self._committer.failure(),
             takes_no_news=self._endpoint.refuses_expulsions(),
             fenced=self._endpoint.fenced,
-            policy_failure=self._expelling.failure,
+            policy_failure=self._enforcer.failure,
             blocked=blocked_by(
                 self._endpoint, self._now(), self._stalls.durations, no_majority(self._endpoint)
             ),
@@ -412,12 +412,12 @@ class Node:
     def _obstacles(self, names: Sequence[str]) -> list[str]:
         """Why these peers are not talked to, as far as is known: who refuses, who was never met."""
         endpoint = self._endpoint
-        return reasons_unmet(endpoint, names) + troubles(names, endpoint.directory, self._transport)
+        return reasons_unmet(endpoint, names) + troubles(names, endpoint.directory, self._carrier)
 
     def _check_journal(self) -> None:
         """Raise why the journal made this node stop, if it did."""
-        if self._keeper is not None and self._keeper.failed is not None:
-            raise self._keeper.failed
+        if self._committer is not None and self._committer.failed is not None:
+            raise self._committer.failed
 
     # Leaving.
 
@@ -431,7 +431,7 @@ class Node:
         """Stop at once, as if the process had been killed: peers hear nothing more."""
         self._belonging.check()
         self._closing = True
-        self._room.close()
+        self._pressure.close()
         self._stop()
         self._close_files(write=False)
 
@@ -448,14 +448,14 @@ class Node:
         limit = self.settings.linger if timeout is None else timeout
         deadline = self._loop.time() + limit
         self._closing = True
-        self._room.close()
+        self._pressure.close()
         stranded: list[str] = []
         reasons: list[str] = []
         try:
             stranded = await self._leaving.say_bye(deadline, linger)
             reasons = self._obstacles(stranded)
-            if self._keeper is not None and not self._closed:
-                await self._keeper.end_life()
+            if self._committer is not None and not self._closed:
+                await self._committer.end_life()
             self._flush()
             self._send_stopped()
             self._stop()
@@ -463,7 +463,7 @@ class Node:
         finally:
             self._stop()
             self._close_files(write=True)
-            await self._transport.wait_closed()
+            await self._carrier.wait_closed()
         if stranded:
             raise Stranded(stranded, limit, reasons)
 
@@ -479,13 +479,13 @@ class Node:
             # What went wrong first is what the application should see.
             log.warning("%s: %s", self.name, stranded)
 
-    # What the transport calls.
+    # What the carrier calls.
 
     def _on_input_end(self, now_ns: int) -> None:
         """Everything that had come has been taken in, or waits for its turn."""
         if self._closed:
             return
-        if self._keeper is None and self._endpoint.inbox.messages:
+        if self._committer is None and self._endpoint.inbox.messages:
             # What a handler or a waiting task answers rides with the acknowledgements, in the
             # flush below.
             planned, self._flush_planned = self._flush_planned, True
@@ -511,7 +511,7 @@ class Node:
             if late_ns > ASLEEP_NS:
                 self._endpoint.has_slept(late_ns, now_ns)
             self._endpoint.expire(now_ns)
-            self._expelling.enforce(now_ns)
+            self._enforcer.enforce(now_ns)
             self._stalls.look(now_ns)
             self._after_step()
         except BaseException:
@@ -522,7 +522,7 @@ class Node:
     def _wake_at(self, time_ns: int) -> None:
         """Let the timer ring then, or earlier."""
         self._wake_ns = min(self._wake_ns, time_ns)
-        self._transport.wake_at(time_ns)
+        self._carrier.wake_at(time_ns)
 
     # Sending, inside.
 
@@ -530,7 +530,7 @@ class Node:
         return Outbound(
             self.settings,
             self._endpoint,
-            self._room,
+            self._pressure,
             self._progress,
             Surroundings(
                 now=self._now,
@@ -549,8 +549,8 @@ class Node:
 
     def _check_may_send(self) -> None:
         self._check_open()
-        if self._keeper is not None:
-            self._keeper.check()
+        if self._committer is not None:
+            self._committer.check()
 
     def _check_open(self) -> None:
         self._belonging.check()
@@ -574,7 +574,7 @@ class Node:
 
     def _write_out(self) -> None:
         """So much was sent in this turn that it leaves; with a journal a turn is one commit."""
-        if self._keeper is None:
+        if self._committer is None:
             self._flush()
         else:
             self._endpoint.write(self._now())
@@ -583,10 +583,10 @@ class Node:
         endpoint = self._endpoint
         try:
             endpoint.write(now_ns)
-            if self._keeper is not None:
-                self._keeper.end_turn(endpoint.reports)
+            if self._committer is not None:
+                self._committer.end_turn(endpoint.reports)
             elif endpoint.out:
-                self._transport.send(endpoint.out)
+                self._carrier.send(endpoint.out)
         except BaseException:
             self._wake_at(now_ns + AFTER_FAILURE_NS)
             raise
@@ -604,7 +604,7 @@ class Node:
             self._progress.notify()
         if not self._endpoint.reports:
             return
-        if self._keeper is None:
+        if self._committer is None:
             self._announce()
         else:
             self._plan_flush()
@@ -624,8 +624,8 @@ class Node:
             if isinstance(report, NodeFenced):
                 self._closing = True
                 self._loop.call_soon(self._stop_fenced)
-            relookup_when_silent(report, self._endpoint.directory, self._transport)
-            if not isinstance(report, Stranger) or self._introductions.has_let_in(report):
+            relookup_when_silent(report, self._endpoint.directory, self._carrier)
+            if not isinstance(report, StrangerSeen) or self._introductions.try_admit(report):
                 self._listeners.tell(report)
 
     # Leaving, inside.
@@ -639,13 +639,13 @@ class Node:
         """Nothing is delivered here from now on: nobody need wait for that."""
         if not self._closed:
             self._endpoint.stop(self._now())
-            self._transport.send(self._endpoint.out)
+            self._carrier.send(self._endpoint.out)
 
     def _stop(self) -> None:
         if self._closed:
             return
-        self._closed = self._room.closed = True
-        self._transport.close()
+        self._closed = self._pressure.closed = True
+        self._carrier.close()
         self._deliveries.end()
         self._progress.notify()
         self._trace.stop()
@@ -653,10 +653,10 @@ class Node:
     def _leave_to_parent(self) -> None:
         """This is a forked process: nothing that it does may show."""
         self._closed = self._closing = True
-        self._room.closed = self._room.closing = self._room.careful = True
-        self._transport.leave_to_parent()
-        if self._keeper is not None:
-            self._keeper.leave_to_parent()
+        self._pressure.closed = self._pressure.closing = self._pressure.slow_path = True
+        self._carrier.leave_to_parent()
+        if self._committer is not None:
+            self._committer.leave_to_parent()
 
     def _stop_fenced(self) -> None:
         """Others go on without this node: nothing that it did now would count."""
@@ -664,18 +664,18 @@ class Node:
         self._close_files(write=True)
 
     def _close_files(self, *, write: bool) -> None:
-        if self._keeper is not None:
-            self._keeper.close(write=write)
+        if self._committer is not None:
+            self._committer.close(write=write)
         self._trace.close()
 
     # The journal, inside.
 
     def _begin_journal(self) -> AppJournal | None:
         """Restore what is in the journal; from now on everything is written before it shows."""
-        keeper = self._keeper
-        if keeper is None:
+        committer = self._committer
+        if committer is None:
             return None
-        for known in keeper.kept.peers():
+        for known in committer.durable_state.peers():
             if known.name not in self._endpoint.directory.by_name:
                 # It was added later, or let in: it will say hello.
                 seen_at = (self.address.host, 0) if known.stranger else None
@@ -684,10 +684,10 @@ class Node:
         confirming = self._deliveries.confirming
         assert confirming is not None, "there is a journal"
         confirming.by_asking = confirming.by_returning = self.settings.confirm == "next"
-        keeper.begin(
+        committer.begin(
             CommitterHooks(
                 endpoint=self._endpoint,
-                transport=self._transport,
+                carrier=self._carrier,
                 deliveries=self._deliveries,
                 progress=self._progress,
                 callbacks=self._callbacks,
@@ -695,5 +695,5 @@ class Node:
                 stop=self.abandon,
             )
         )
-        keeper.kept.handling.wake = self._plan_flush
-        return AppJournal(keeper, confirming, self._plan_flush)
+        committer.durable_state.handling.wake = self._plan_flush
+        return AppJournal(committer, confirming, self._plan_flush)

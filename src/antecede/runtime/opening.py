@@ -17,8 +17,7 @@ from antecede.durability.journal import Journal
 from antecede.durability.node_state import DurableNodeState
 from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.limits import Limits
-from antecede.membership.identity import Identity
-from antecede.membership.tokens import TokenSource
+from antecede.membership.identity import Identity, TokenSource
 from antecede.runtime.carriers.carrier import Carrier
 from antecede.runtime.config.addresses import CarriedAddress
 from antecede.runtime.config.names import process_id
@@ -125,13 +124,13 @@ class NodeOpening:
     async def _open(self) -> Node:
         warn_if_fallen_back()
         settings = self._settings
-        transport = await open_carrier(settings)
-        warn_if_insecure(settings, transport.address.host)
+        carrier = await open_carrier(settings)
+        warn_if_insecure(settings, carrier.address.host)
         try:
-            return start_node(settings, transport, SecretTokens(), self._on_event)
+            return start_node(settings, carrier, SecretTokens(), self._on_event)
         except BaseException:
-            transport.close()
-            await transport.wait_closed()
+            carrier.close()
+            await carrier.wait_closed()
             raise
 
 
@@ -174,52 +173,54 @@ async def open_carrier(settings: Settings) -> Carrier:
 
 def start_node(
     settings: Settings,
-    transport: Carrier,
+    carrier: Carrier,
     tokens: TokenSource,
     on_event: Listener | None,
     disk: Disk | None = None,
     clock: Callable[[], int] = time.time_ns,
 ) -> Node:
-    """A node on any transport, in the running loop; with a disk that is lent, without threads."""
-    keeper = open_committer(settings, tokens, disk)
+    """A node on any carrier, in the running loop; with a disk that is lent, without threads."""
+    committer = open_committer(settings, tokens, disk)
     try:
-        return start_with_journal(settings, transport, tokens, on_event, keeper, clock)
+        return start_with_journal(settings, carrier, tokens, on_event, committer, clock)
     except BaseException:
-        if keeper is not None:
-            keeper.close(write=False)
+        if committer is not None:
+            committer.close(write=False)
         raise
 
 
 def start_with_journal(
     settings: Settings,
-    transport: Carrier,
+    carrier: Carrier,
     tokens: TokenSource,
     on_event: Listener | None,
-    keeper: JournalCommitter | None,
+    committer: JournalCommitter | None,
     clock: Callable[[], int],
 ) -> Node:
     """A node with its journal, if it has one, open."""
-    guard = make_handshake_crypto(settings, clock)
+    crypto = make_handshake_crypto(settings, clock)
     trace = begin_trace(settings)
     process = process_id(settings.name) if trace is None else trace.process
     rows = None if trace is None else trace.rows
     me = Identity(
         settings.name,
-        incarnation=tokens.incarnation() if keeper is None else int(keeper.kept.incarnation),
+        incarnation=tokens.incarnation()
+        if committer is None
+        else int(committer.durable_state.incarnation),
         process=process,
         window=settings.receive_window,
         payload_limit=settings.payload_limit,
-        socket_bytes=transport.socket_bytes,
+        socket_bytes=carrier.socket_bytes,
         order=settings.protocol,
-        keeps=keeper is not None,
+        keeps=committer is not None,
     )
     cumulative = settings.order != "none"
     core = make_core(settings)
     limits = limits_of(settings)
-    kept = None if keeper is None else keeper.kept
-    endpoint = Endpoint(me, core, tokens, limits, rows, cumulative, guard, kept)
+    durable_state = None if committer is None else committer.durable_state
+    endpoint = Endpoint(me, core, tokens, limits, rows, cumulative, crypto, durable_state)
     try:
-        node = Node(settings, endpoint, transport, trace, guard, keeper)
+        node = Node(settings, endpoint, carrier, trace, crypto, committer)
     except BaseException:
         if trace is not None:
             trace.close()
@@ -299,7 +300,7 @@ def open_committer(
         disk = kind(settings.journal)
     journal = Journal(disk, durable=settings.durable, limit_bytes=settings.journal_limit)
     try:
-        kept, core = opened(settings, tokens, journal)
+        durable_state, core = opened(settings, tokens, journal)
     except BaseException:
         if kernel is not None:
             kernel.stop()
@@ -313,7 +314,7 @@ def open_committer(
             settings.name,
             journal.torn_bytes,
         )
-    return JournalCommitter(journal, kept, core, threaded=threaded, kernel=kernel)
+    return JournalCommitter(journal, durable_state, core, threaded=threaded, kernel=kernel)
 
 
 def opened(
@@ -335,27 +336,28 @@ def read_node_state(
     order = settings.protocol
     if records is None:
         return DurableNodeState(settings.name, order, tokens.incarnation()), []
-    kept = DurableNodeState(settings.name, order, 0)
-    core = kept.replay(records)
-    if kept.name != settings.name:
+    durable_state = DurableNodeState(settings.name, order, 0)
+    core = durable_state.replay(records)
+    if durable_state.name != settings.name:
         raise BadConfiguration(
-            f"the journal {settings.journal} is {kept.name!r}'s, not {settings.name!r}'s; "
+            f"the journal {settings.journal} is {durable_state.name!r}'s, not {settings.name!r}'s; "
             "each node needs one of its own"
         )
-    if kept.order.partition(" ")[0] == FORMER_ORDER:
+    if durable_state.order.partition(" ")[0] == FORMER_ORDER:
         # What it was told of its options follows the name.
         raise BadConfiguration(
             f"the journal {settings.journal} was written with the order {FORMER_ORDER!r}: "
             f"{NOT_FOR_NODES[FORMER_ORDER]}. Let the version that wrote it finish its work and "
             "close the node, then begin with another journal"
         )
-    if kept.order != order:
+    if durable_state.order != order:
         raise BadConfiguration(
-            f"the journal {settings.journal} was written with the order {kept.order!r}, not "
-            f"{order!r}; open the node with that one, or with another journal"
+            f"the journal {settings.journal} was written with the order "
+            f"{durable_state.order!r}, not {order!r}; open the node with that one, or with another "
+            "journal"
         )
-    if kept.ended:
-        log.info("%s begins a new life: %s", settings.name, kept.ended)
-        kept.new_life(max(tokens.incarnation(), int(kept.incarnation) + 1))
+    if durable_state.ended:
+        log.info("%s begins a new life: %s", settings.name, durable_state.ended)
+        durable_state.new_life(max(tokens.incarnation(), int(durable_state.incarnation) + 1))
         core = []
-    return kept, core
+    return durable_state, core

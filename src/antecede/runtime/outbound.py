@@ -38,19 +38,19 @@ class Surroundings:
 
 
 class Outbound:
-    """The careful way of one node's messages into its core."""
+    """The slow path of one node's messages into its core."""
 
     def __init__(
         self,
         settings: Settings,
         endpoint: Endpoint,
-        room: Backpressure,
+        backpressure: Backpressure,
         progress: Notifier,
         node: Surroundings,
     ) -> None:
         self._settings: Final = settings
         self._endpoint: Final = endpoint
-        self._room: Final = room
+        self._backpressure: Final = backpressure
         self._progress: Final = progress
         self._node: Final = node
 
@@ -66,15 +66,15 @@ class Outbound:
         paced = sending.wants_flush()
         if paced:
             self._node.flush()
-        if paced or self._room.must_wait(targets, payload):
-            wait = self._room.wait(partial(self._resolve, target, payload), payload, paced)
+        if paced or self._backpressure.must_wait(targets, payload):
+            wait = self._backpressure.wait(partial(self._resolve, target, payload), payload, paced)
             targets = await self._in_time(wait, timeout, targets)
             if sending.wants_flush():
                 self._node.flush()
         sequence = self._submit(targets, payload)
         self._node.plan_flush()
         if not sending.large_is_done():
-            await self._room.wait_for_large()
+            await self._backpressure.wait_for_large()
         if targets.to_self:
             self._node.notify()
         return sequence, targets.left_out
@@ -83,7 +83,7 @@ class Outbound:
         """The message's id; `BufferFull` where `send` would wait."""
         payload = payload_bytes(given)
         targets = self._resolve(target, payload)
-        self._room.check(targets, payload)
+        self._backpressure.check(targets, payload)
         sequence = self._submit(targets, payload)
         if targets.to_self:
             self._node.notify()
@@ -102,9 +102,9 @@ class Outbound:
         def new() -> list[str]:
             return [n for n in names or contacts if n in contacts and contacts[n].state() == NEW]
 
-        room = self._room
+        backpressure = self._backpressure
         await self._progress.wait_until(
-            lambda: room.closing or room.closed or not new(),
+            lambda: backpressure.closing or backpressure.closed or not new(),
             timeout,
             "meet",
             lambda: "; ".join(self._node.obstacles(new())),

@@ -14,7 +14,7 @@ until so many messages wait to be handed over. Whoever comes next waits for that
 
 
 class FairReader:
-    """What a transport calls, in front of a node."""
+    """What a carrier calls, in front of a node."""
 
     def __init__(
         self,
@@ -31,12 +31,12 @@ class FairReader:
         self._planned = False
         self._came = False
         self._inbox: Final = endpoint.inbox
-        self.intake: Final = FairReceiveQueue(endpoint)
+        self.queue: Final = FairReceiveQueue(endpoint)
         # On the way of every datagram: looked up once.
-        self.on_datagram: Final = self.intake.receive
-        self.on_joined: Final = self.intake.receive_joined
-        self.is_queueing: Final = self.intake.has_waiting
-        self.sender_of: Final = self.intake.sender_of
+        self.on_datagram: Final = self.queue.receive
+        self.on_joined: Final = self.queue.receive_joined
+        self.is_queueing: Final = self.queue.has_waiting
+        self.sender_of: Final = self.queue.sender_of
         self.is_over: Final = endpoint.is_over
         self.on_time: Final = on_time
 
@@ -46,17 +46,15 @@ class FairReader:
         self._read(now_ns)
 
     def _read(self, now_ns: int) -> None:
-        intake = self.intake
-        if intake.has_waiting():
+        queue = self.queue
+        if queue.has_waiting():
             until_ns = now_ns + READING_NS
-            intake.drain_round(now_ns)
+            queue.drain_round(now_ns)
             now_ns = self._clock()
-            while (
-                intake.peer_waits() and now_ns < until_ns and len(self._inbox.messages) < MESSAGES
-            ):
-                intake.drain_round(now_ns)
+            while queue.peer_waits() and now_ns < until_ns and len(self._inbox.messages) < MESSAGES:
+                queue.drain_round(now_ns)
                 now_ns = self._clock()
-            if intake.has_waiting() and not self._planned:
+            if queue.has_waiting() and not self._planned:
                 self._planned = True
                 self._loop.call_soon(self._read_on)
         self._after_reading(now_ns)

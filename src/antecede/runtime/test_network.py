@@ -14,7 +14,7 @@ from typing import Final, Self, Unpack
 from antecede.core.process import NEVER_NS
 from antecede.durability.disk import Disk
 from antecede.endpoint.endpoint import Endpoint
-from antecede.membership.tokens import TokenSource
+from antecede.membership.identity import TokenSource
 from antecede.network_model.faults import Faults
 from antecede.network_model.memory_network import MemoryNetwork
 from antecede.runtime.carriers.carrier import Carrier, CarrierListener
@@ -24,7 +24,7 @@ from antecede.runtime.errors import CannotBind, Stranded, TimedOut
 from antecede.runtime.listeners import Listener
 from antecede.runtime.node import Node
 from antecede.runtime.opening import NodeOpening, given_settings, start_node
-from antecede.transport.datagram_writer import Datagram
+from antecede.transport.datagram import Datagram
 
 DATAGRAM_SIZE: Final = 1400
 SOCKET_BYTES: Final = 4 << 20
@@ -157,15 +157,15 @@ class TestNetwork:
             raise CannotBind(name, "a node of that name is open")
         # Partitions and slow links number the nodes in the order in which they are opened.
         self._post.reserve(name)
-        transport = MemoryCarrier(self, name, settings.mtu)
-        self._transports[name] = transport
+        carrier = MemoryCarrier(self, name, settings.mtu)
+        self._transports[name] = carrier
         here = [other for other, peer in self._nodes.items() if not peer.closed and other != name]
         known = {other: self._address(name, other) for other in [*here, *settings.peers]}
         disk = self._disk_of(settings)
         self._tokens.clock = self.clock
         chosen = replace(settings, peers=known)
         clock = self.clock or time_ns
-        node = start_node(chosen, transport, self._tokens, on_event, disk, clock)
+        node = start_node(chosen, carrier, self._tokens, on_event, disk, clock)
         for other in here:
             if name not in self._nodes[other].peers:
                 self._nodes[other].add_peer(name, Address(name, 0))
@@ -270,8 +270,8 @@ class TestNetwork:
         self._post.now_ns = max(self.now_ns, min(wake_ns, arrival_ns))
         if arrival_ns <= wake_ns:
             target, source, data = self._post.take_arrival()
-            transport = self._transports.get(target)
-            receiver = None if transport is None else transport.receiver
+            carrier = self._transports.get(target)
+            receiver = None if carrier is None else carrier.receiver
             if receiver is not None:
                 receiver.on_datagram(source, data, self.now_ns)
                 receiver.on_input_end(self.now_ns)
@@ -279,16 +279,16 @@ class TestNetwork:
             self._ring(self._transports[name])
         self.go_on()
 
-    def _ring(self, transport: MemoryCarrier) -> None:
-        transport.wake_ns = NEVER_NS
-        if transport.receiver is not None:
-            transport.receiver.on_time(self.now_ns)
+    def _ring(self, carrier: MemoryCarrier) -> None:
+        carrier.wake_ns = NEVER_NS
+        if carrier.receiver is not None:
+            carrier.receiver.on_time(self.now_ns)
 
     def _next_timer(self) -> tuple[str, int]:
         soonest = ("", int(NEVER_NS))
-        for name, transport in self._transports.items():
-            if transport.wake_ns < soonest[1]:
-                soonest = (name, transport.wake_ns)
+        for name, carrier in self._transports.items():
+            if carrier.wake_ns < soonest[1]:
+                soonest = (name, carrier.wake_ns)
         return soonest
 
     def _is_busy(self) -> bool:

@@ -11,9 +11,16 @@ from librt.strings import read_i64_le
 from mypy_extensions import i64, trait
 
 from antecede.core.errors import RemoteError
-from antecede.core.packets import Ack, Ask, ExpulsionAck, ExpulsionNotice, YouAreExpelled
-from antecede.core.values import Message, Packet
-from antecede.transport.recovery.ranges import read_ranges
+from antecede.core.packets import (
+    Ack,
+    Ask,
+    ExpulsionAck,
+    ExpulsionNotice,
+    Message,
+    Packet,
+    YouAreExpelled,
+)
+from antecede.transport.recovery.ack_ranges import read_ranges
 from antecede.transport.session import Session
 from antecede.wire.advice import Advice, read_waiting
 from antecede.wire.expulsions import ExpulsionRecord, read_expulsion_records
@@ -37,8 +44,7 @@ from antecede.wire.frames import (
     SUSPECTS,
     WAITING,
 )
-from antecede.wire.hybrid import MESSAGE, MESSAGE_KINDS, read_message
-from antecede.wire.packets import read_packet
+from antecede.wire.packets import MESSAGE, MESSAGE_KINDS, read_message, read_packet
 from antecede.wire.varint import WireReader
 
 ACK_DELAY_LIMIT_US: Final = 1 << 40

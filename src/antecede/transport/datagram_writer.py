@@ -8,13 +8,13 @@ goes between the control of the transport and that of the core.
 from typing import Final, final
 
 from librt.strings import BytesWriter, write_i64_le
-from mypy_extensions import i64, mypyc_attr, u8
+from mypy_extensions import i64, u8
 
-from antecede.core.packets import Ack, DataPacket, Permit
-from antecede.core.values import Packet
+from antecede.core.packets import Ack, DataPacket, Packet, Permit
+from antecede.transport.datagram import Datagram
+from antecede.transport.frame_fragments import FrameFragmenter
+from antecede.transport.message_fragments import OwnFragments
 from antecede.transport.notices import shortened
-from antecede.transport.numbering import OwnFragments
-from antecede.transport.parts import FrameFragmenter
 from antecede.transport.recovery.in_flight import SentDatagram
 from antecede.transport.seals import SEAL_BYTES
 from antecede.transport.send_queue import sequence_of
@@ -51,8 +51,7 @@ from antecede.wire.frames import (
     write_header,
 )
 from antecede.wire.handshake import ADVICE_VERSION, UNKNOWN_SIZE
-from antecede.wire.hybrid import write_message
-from antecede.wire.packets import encode, payload_size, write_packet
+from antecede.wire.packets import encode, payload_size, write_message, write_packet
 from antecede.wire.varint import varint_size, write_varint
 
 PADDING_SHIFT: Final = 4
@@ -68,20 +67,6 @@ PIECE_HEADER_MAX: Final = 40
 
 LEAVING_COPIES: Final = 3
 """How often a node that leaves sends each of its probes, and its last word."""
-
-
-@final
-@mypyc_attr(acyclic=True, free_list_len=1)
-class Datagram:
-    """What leaves a node: bytes, and where they go."""
-
-    __slots__ = ("address", "answerable", "data")
-
-    def __init__(self, address: object, data: bytes, answerable: bool = False) -> None:
-        self.address: Final = address
-        self.data: Final = data
-        # Whether an application may answer it: it has a message in it, or lets one go.
-        self.answerable: Final = answerable
 
 
 @final

@@ -15,8 +15,7 @@ from typing import Final, TypeAlias, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.packets import Ack, DataPacket
-from antecede.core.values import Packet
+from antecede.core.packets import Ack, DataPacket, Packet
 from antecede.eventlog.log import ARRIVED, DELIVERED, NULL, SUBMITTED, TRANSMITTED, EventLog
 
 PACKET_BITS: Final = 12

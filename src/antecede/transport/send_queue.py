@@ -9,10 +9,9 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from antecede.core.packets import Ack, Ask, DataPacket, Permit
-from antecede.core.values import Packet
+from antecede.core.packets import Ack, Ask, DataPacket, Packet, Permit
 from antecede.transport.flow_control import FlowControl
-from antecede.transport.parts import FrameFragmenter
+from antecede.transport.frame_fragments import FrameFragmenter
 
 COMPACT_AT: Final = 1024
 """Packets that have left are dropped from the queue when there are so many of them."""

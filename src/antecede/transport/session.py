@@ -14,8 +14,9 @@ from antecede.core.process import NEVER_NS
 from antecede.transport.advice import Waits
 from antecede.transport.event_rows import SessionRows
 from antecede.transport.flow_control import FlowControl
+from antecede.transport.frame_fragments import FrameAssemblers
+from antecede.transport.message_fragments import PayloadAssembler
 from antecede.transport.notices import Notices
-from antecede.transport.parts import FrameAssemblers, PayloadAssembler
 from antecede.transport.peer_lifecycle import (
     LET_GO,
     MET,
@@ -26,10 +27,9 @@ from antecede.transport.peer_lifecycle import (
     PeerLifecycle,
 )
 from antecede.transport.rate_limiter import RateLimiter
+from antecede.transport.recovery.ack_ranges import AckRanges, AckTracker
 from antecede.transport.recovery.in_flight import SentDatagram
 from antecede.transport.recovery.path import Path
-from antecede.transport.recovery.ranges import AckRanges
-from antecede.transport.recovery.receipts import AckTracker
 from antecede.transport.seals import SessionKeys
 from antecede.transport.send_queue import SendQueue
 from antecede.wire.expulsions import ExpulsionRecord

@@ -10,7 +10,7 @@ from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
 from antecede.core.errors import LocalError, RemoteError
-from antecede.core.values import Value
+from antecede.core.packets import Value
 from antecede.wire.handshake import NAME_LIMIT, cut_text, escape_controls, read_text, write_text
 from antecede.wire.varint import WireReader, varint_size, write_varint
 

@@ -79,7 +79,7 @@ def command(
 ) -> None:
     """Say what a workload is like: degrees, fan-out, depth, concurrency, times and sizes.
 
-    Tables go into DIR/profile as Parquet, the figures as summary.json, the plots as PNG and SVG.
+    Tables go into DIR/profile as Parquet, the figures as summary.json, the plots as SVG.
     Up to 100,000 messages on this machine are profiled at once, more on Spark, as is everything if
     --master is given; the figures are the same.
     """
@@ -126,11 +126,12 @@ def command(
 def draw(runs: list["RunProfile"], target: Path) -> None:
     """The plots of each run; several runs have a folder each."""
     from antecede.eventlog.layout import partition_folder
-    from antecede_audit.report.profile_plots import PLOT_FOLDER, plot_profile
+    from antecede_audit.report.profile_page import PLOT_FOLDER, write_profile_charts
 
     for run in runs:
         folder = target / PLOT_FOLDER
-        plot_profile(run, folder if len(runs) == 1 else partition_folder(folder, run.run_id))
+        place = folder if len(runs) == 1 else partition_folder(folder, run.run_id)
+        write_profile_charts(run, place)
 
 
 def run_table(run: "RunProfile") -> Table:

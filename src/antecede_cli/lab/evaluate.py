@@ -37,7 +37,7 @@ Examples:
 OUT gets
   EVALUATION.md    the answer: a table for each setting, with intervals over the seeds
   tables/          answers, figures, runs, delays, packets, audit, logs, traces: Parquet, CSV, JSON
-  plots/           added latency, metadata, spread of latencies: SVG and PNG
+  plots/           added latency, metadata, spread of latencies: SVG
   evaluation.json  how long what took, and how well logs and simulator agree
   traces/ profiles/ cut/ grown/ sweep/ audit/   what the steps left; they are not done twice
 

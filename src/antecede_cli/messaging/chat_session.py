@@ -30,7 +30,7 @@ from antecede.runtime.errors import Stranded
 from antecede.runtime.node import Node
 from antecede.runtime.opening import SecretTokens, start_node
 from antecede.runtime.test_network import TestNetwork
-from antecede.transport.datagram_writer import Datagram
+from antecede.transport.datagram import Datagram
 from antecede.units import messages_text
 
 BACKSPACE: Final = "\x7f\x08"
@@ -333,7 +333,7 @@ def words_of(report: Report) -> str:
         return f"{lost} {never} reached {report.name}"
     if isinstance(report, reports.TooLarge):
         return f"a message of {report.name} was too large: {report.size:,} bytes"
-    if isinstance(report, reports.Refused):
+    if isinstance(report, reports.PeerRefused):
         return f"{report.name} cannot take part: {report.reason}"
     said = {
         reports.PeerMet: "is here",
@@ -341,7 +341,7 @@ def words_of(report: Report) -> str:
         reports.PeerSilent: "is silent",
         reports.PeerBack: "is back",
         reports.PeerLeft: "has left",
-        reports.Stranger: "wants to come in",
+        reports.StrangerSeen: "wants to come in",
     }.get(type(report))
     return f"{report.name} {said}" if said else ""
 

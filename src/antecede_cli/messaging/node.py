@@ -26,7 +26,7 @@ OPTIONS: Final = {"peers": "--peer", "peer_keys": "--peer-key"}
 
 JOURNAL_SETTINGS: Final = ("durable", "journal_limit")
 TRACE_SETTINGS: Final = ("trace_format", "trace_run", "trace_rotate")
-UDP_SETTINGS: Final = ("gso", "stay_awake")
+UDP_SETTINGS: Final = ("gso", "busy_poll", "stay_awake")
 """What is of use only with something else."""
 
 EXAMPLES = """\b

@@ -10,7 +10,7 @@ from typing import Final, final
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.effects import Deliver, Effect
 from antecede.core.errors import RemoteError
-from antecede.core.values import Message, Packet
+from antecede.core.packets import Message, Packet
 from antecede_lab.checker.interleavings import ARRIVE, DUPLICATE, EXPIRE, LOSE, SUBMIT, Step
 from antecede_lab.checker.moves import overdue_ns
 from antecede_lab.checker.programs import Program, Send

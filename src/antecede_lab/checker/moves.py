@@ -11,11 +11,10 @@ from typing import Final, final
 from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.catalogue import ProtocolInfo
-from antecede.core.effects import Deliver, Effect
+from antecede.core.effects import Deliver, Effect, SelfExpelled
 from antecede.core.errors import BufferFull, LocalError, RemoteError
+from antecede.core.packets import Message, Packet
 from antecede.core.process import CausalProcess, EffectList, NodeProcess
-from antecede.core.reports import SelfExpelled
-from antecede.core.values import Message, Packet
 from antecede_lab.checker.programs import Program
 from antecede_lab.checker.verdicts import CRASHED, INVENTED, REFUSED, UNFAITHFUL, CheckVerdict
 

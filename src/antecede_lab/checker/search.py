@@ -10,7 +10,7 @@ from typing import ClassVar, Final, TypeAlias, final
 
 from mypy_extensions import i64
 
-from antecede.core.values import Value
+from antecede.core.packets import Value
 from antecede_lab.checker.interleavings import EXPIRE, State, Step, World
 from antecede_lab.checker.liveness import PACKETS_MAX, Finding, endless, runs_to_rest
 from antecede_lab.checker.verdicts import RESTLESS

@@ -6,7 +6,7 @@ sender of y submitted or delivered x before it submitted y, and so on along chai
 
 from typing import ClassVar, Final, final
 
-from antecede.core.values import Value
+from antecede.core.packets import Value
 
 ORDER: Final = "order"
 TWICE: Final = "twice"

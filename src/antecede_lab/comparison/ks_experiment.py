@@ -19,7 +19,7 @@ from typing import Final, TypeAlias, final
 
 from mypy_extensions import i64
 
-from antecede.core.values import Packet
+from antecede.core.packets import Packet
 from antecede.network_model.faults import Faults
 from antecede.network_model.latency import Uniform
 from antecede_lab.catalogue import PROTOCOLS

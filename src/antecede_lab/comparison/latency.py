@@ -20,7 +20,7 @@ from typing import Final, final
 from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.catalogue import ProtocolInfo
-from antecede.core.values import Message, Packet
+from antecede.core.packets import Message, Packet
 from antecede_lab.catalogue import PROTOCOLS
 from antecede_lab.comparison import measurements as measured
 from antecede_lab.comparison.effort import Effort

@@ -27,13 +27,12 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final, Self, final
 
 from antecede.build_mode import compiled
-from antecede.core import values
-from antecede.core.catalogue import ProtocolInfo
-from antecede.core.codec import PacketCodec
+from antecede.core import packets
+from antecede.core.catalogue import PacketCodec, ProtocolInfo
 from antecede.core.effects import Effect
 from antecede.core.errors import LocalError
+from antecede.core.packets import Packet
 from antecede.core.process import CausalProcess
-from antecede.core.values import Packet
 from antecede_lab.catalogue import find_protocol
 from antecede_lab.comparison.traffic import (
     CALM_INTERVAL_NS,
@@ -215,12 +214,12 @@ print(json.dumps(steps_here(asked["protocol"], asked["processes"], asked["seed"]
 
 def package_folder() -> Path:
     """Where this package is."""
-    return Path(str(values.__file__)).parent.parent
+    return Path(str(packets.__file__)).parent.parent
 
 
 def can_count() -> bool:
     """Whether there are sources to run."""
-    return (package_folder() / "core" / "values.py").is_file()
+    return (package_folder() / "core" / "packets.py").is_file()
 
 
 def count_steps(protocol: str, processes: int, seed: int) -> tuple[float, float]:

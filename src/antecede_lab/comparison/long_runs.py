@@ -23,7 +23,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.catalogue import ProtocolInfo
-from antecede.core.values import Message
+from antecede.core.packets import Message
 from antecede.network_model.faults import Faults
 from antecede.network_model.latency import Constant
 from antecede_lab.comparison.effort import Effort

@@ -18,7 +18,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.catalogue import ProtocolInfo
-from antecede.core.values import Message, Packet
+from antecede.core.packets import Message, Packet
 from antecede.network_model.faults import Faults, SlowLink
 from antecede.network_model.latency import Constant
 from antecede_lab.comparison.effort import Effort

@@ -42,6 +42,7 @@ from antecede_lab.evaluate.answer import (
     markdown,
     packet_rows,
 )
+from antecede_lab.evaluate.charts import write_evaluation_charts
 from antecede_lab.evaluate.config import Evaluation, GrownTrace, Trace, TraceCut
 from antecede_lab.evaluate.outputs import CSV, PARQUET, write_object, write_rows
 from antecede_lab.grow.grow import grow
@@ -294,10 +295,7 @@ def drawn(folder: Path, found: Sequence[Answer], groups: Sequence[Group]) -> lis
     """Draw the plots, if there is anything to draw."""
     if not found:
         return []
-    # Late: nothing but this needs matplotlib.
-    from antecede_lab.evaluate.plots import draw_all
-
-    return draw_all(folder, found, groups)
+    return write_evaluation_charts(folder, found, groups)
 
 
 def greatest_difference(

@@ -12,8 +12,8 @@ from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.checks import PAYLOAD_LIMIT, checked_payload
 from antecede.core.effects import Deliver, Effect
+from antecede.core.packets import Message
 from antecede.core.process import CausalProcess
-from antecede.core.values import Message
 from antecede_lab.protocols.members import Members
 
 

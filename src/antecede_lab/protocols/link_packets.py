@@ -7,7 +7,7 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.values import Message, Packet
+from antecede.core.packets import Message, Packet
 
 RANGES_LIMIT: Final = 16
 """Ranges in one answer; what lies beyond them is told by a later one."""

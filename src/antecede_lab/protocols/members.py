@@ -10,7 +10,7 @@ from typing import Final, final
 
 from antecede.core.checks import check_distinct, checked_processes, checked_targets
 from antecede.core.errors import LocalError, RemoteError
-from antecede.core.values import Message, Packet
+from antecede.core.packets import Message, Packet
 from antecede_lab.protocols.vectors import Vector
 
 

@@ -20,14 +20,13 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.admission import check_room
-from antecede.core.checks import PAYLOAD_LIMIT
+from antecede.core.checks import PAYLOAD_LIMIT, check_room
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.errors import RemoteError
+from antecede.core.packets import IdPacket, Message, MessagePacket, Packet
 from antecede.core.process import NEVER_NS
 from antecede.core.retransmission import PATIENCE_NS, RetransmissionTimer, RetransmissionTimers
 from antecede.core.sliding import SlidingArray
-from antecede.core.values import IdPacket, Message, MessagePacket, Packet
 from antecede_lab.protocols.group_process import GroupProcess
 
 SEND_LIMIT: Final = 1 << 20

@@ -26,8 +26,8 @@ from mypy_extensions import i64, mypyc_attr
 from antecede.core.checks import PAYLOAD_LIMIT
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.errors import RemoteError
+from antecede.core.packets import Message, MessagePacket, Packet
 from antecede.core.process import NEVER_NS
-from antecede.core.values import Message, MessagePacket, Packet
 from antecede_lab.protocols.group_process import GroupProcess
 
 RECEIVE_LIMIT: Final = 1 << 16

@@ -25,14 +25,12 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
-from antecede.core.admission import check_room, unicast_receiver
-from antecede.core.checks import PAYLOAD_LIMIT, checked_payload
+from antecede.core.checks import PAYLOAD_LIMIT, check_room, checked_payload, unicast_receiver
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.hybrid.rule import RECEIVE_LIMIT, SEND_LIMIT
-from antecede.core.packets import Ack, DataPacket, Permit
+from antecede.core.packets import Ack, DataPacket, Message, Permit
 from antecede.core.retransmission import PATIENCE_NS
 from antecede.core.sliding import SlidingArray
-from antecede.core.values import Message
 from antecede_lab.protocols.paper_node import PaperNode
 from antecede_lab.protocols.sliding_maps import SlidingMap
 

@@ -23,19 +23,18 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
-from antecede.core.admission import check_room
 from antecede.core.checks import (
     PAYLOAD_LIMIT,
+    check_room,
     checked_payload,
     checked_targets,
     split_targets,
 )
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.hybrid.rule import RECEIVE_LIMIT, SEND_LIMIT
-from antecede.core.packets import Ack, DataPacket, Permit
+from antecede.core.packets import Ack, DataPacket, Message, Permit
 from antecede.core.retransmission import PATIENCE_NS
 from antecede.core.sliding import SlidingArray
-from antecede.core.values import Message
 from antecede_lab.protocols.paper_node import PaperNode
 from antecede_lab.protocols.sliding_maps import SlidingMap
 

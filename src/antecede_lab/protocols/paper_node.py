@@ -17,10 +17,9 @@ from antecede.core.errors import RemoteError
 from antecede.core.hybrid.rule import RECEIVE_LIMIT, SEND_LIMIT
 from antecede.core.in_order import FifoReceiver
 from antecede.core.outstanding import Outstanding
-from antecede.core.packets import Ack, DataPacket, Permit
+from antecede.core.packets import Ack, DataPacket, Packet, Permit
 from antecede.core.process import NEVER_NS, CausalProcess
 from antecede.core.retransmission import PATIENCE_NS
-from antecede.core.values import Packet
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

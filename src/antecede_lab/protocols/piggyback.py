@@ -22,11 +22,10 @@ from typing import ClassVar, Final, TypeAlias, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.admission import check_room
-from antecede.core.checks import PAYLOAD_LIMIT
+from antecede.core.checks import PAYLOAD_LIMIT, check_room
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.errors import RemoteError
-from antecede.core.values import IdPacket, Message, MessagePacket, Packet, Value
+from antecede.core.packets import IdPacket, Message, MessagePacket, Packet, Value
 from antecede_lab.protocols.group_process import GroupProcess
 
 SEND_LIMIT: Final = 1 << 16

@@ -12,7 +12,7 @@ from typing import ClassVar, Final, Generic, TypeVar, final
 from mypy_extensions import i64
 
 from antecede.core.errors import RemoteError
-from antecede.core.values import Packet
+from antecede.core.packets import Packet
 
 RECEIVE_LIMIT: Final = 1 << 16
 """Packets of one source that may wait; on a reliable network a refused one never comes again."""

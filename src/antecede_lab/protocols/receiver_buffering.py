@@ -15,7 +15,7 @@ from mypy_extensions import i64, mypyc_attr
 from antecede.core.checks import PAYLOAD_LIMIT
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.errors import RemoteError
-from antecede.core.values import Message, Packet
+from antecede.core.packets import Message, Packet
 from antecede_lab.protocols.group_process import GroupProcess
 from antecede_lab.protocols.receive_buffer import RECEIVE_LIMIT, Held, ReceiveBuffer
 

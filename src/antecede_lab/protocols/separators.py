@@ -28,7 +28,7 @@ from antecede.core.checks import PAYLOAD_LIMIT, checked_targets
 from antecede.core.cloning import shown
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.errors import LocalError, RemoteError
-from antecede.core.values import Message, MessagePacket, Packet
+from antecede.core.packets import Message, MessagePacket, Packet
 from antecede_lab.protocols.group_process import GroupProcess
 from antecede_lab.protocols.members import Members
 from antecede_lab.protocols.receive_buffer import RECEIVE_LIMIT

@@ -23,7 +23,7 @@ from mypy_extensions import mypyc_attr
 from antecede.core.checks import PAYLOAD_LIMIT, checked_targets
 from antecede.core.effects import Effect, Transmit
 from antecede.core.errors import LocalError, RemoteError
-from antecede.core.values import Message, MessagePacket, Packet
+from antecede.core.packets import Message, MessagePacket, Packet
 from antecede_lab.protocols.members import Members
 from antecede_lab.protocols.receive_buffer import RECEIVE_LIMIT
 from antecede_lab.protocols.receiver_buffering import ReceiverBuffering

@@ -23,7 +23,7 @@ from mypy_extensions import i64, mypyc_attr
 from antecede.core.checks import PAYLOAD_LIMIT
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.errors import LocalError, RemoteError
-from antecede.core.values import Message, MessagePacket, Packet
+from antecede.core.packets import Message, MessagePacket, Packet
 from antecede_lab.protocols.group_process import GroupProcess
 from antecede_lab.protocols.members import Members
 

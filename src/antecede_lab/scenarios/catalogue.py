@@ -10,9 +10,8 @@ from antecede.core.catalogue import ProtocolInfo
 from antecede.core.checks import checked_payload, checked_targets, known_processes, split_targets
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.errors import RemoteError, not_called
-from antecede.core.packets import Ack, DataPacket
+from antecede.core.packets import Ack, DataPacket, Message, Packet
 from antecede.core.process import CausalProcess
-from antecede.core.values import Message, Packet
 from antecede_lab.catalogue import PROTOCOLS
 from antecede_lab.scenarios.player import Performance, Script, ScriptedSend, perform, send
 

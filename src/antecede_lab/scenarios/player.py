@@ -13,7 +13,7 @@ from typing import Final, final
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.effects import Deliver, Effect
 from antecede.core.errors import BufferFull, RemoteError
-from antecede.core.values import Packet
+from antecede.core.packets import Packet
 from antecede.eventlog.log import ARRIVED, DELIVERED, NULL, SUBMITTED, TRANSMITTED, EventLog
 from antecede_audit.judging.explain import explain
 from antecede_audit.judging.findings import Finding, OracleVerdict

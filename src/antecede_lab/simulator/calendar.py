@@ -13,8 +13,8 @@ from typing import Final, final
 from librt.vecs import vec
 from mypy_extensions import i64
 
+from antecede.core.packets import Packet
 from antecede.core.process import NEVER_NS
-from antecede.core.values import Packet
 
 BUCKETS_MIN: Final = 64
 DAY_BITS_START: Final = 20

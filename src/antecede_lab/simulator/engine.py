@@ -14,9 +14,9 @@ from mypy_extensions import i64
 
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.errors import BufferFull, LocalError, RemoteError
+from antecede.core.packets import Message, Packet
 from antecede.core.process import NEVER_NS, Outbox
 from antecede.core.sliding import SlidingArray
-from antecede.core.values import Message, Packet
 from antecede.network_model.faults import Faults, FaultyNetwork
 from antecede_lab.simulator.calendar import ARRIVAL, HANDLED, TIMER, WAKE, Calendar, CalendarEvent
 from antecede_lab.simulator.fit import check_fit

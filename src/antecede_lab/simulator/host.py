@@ -4,9 +4,9 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
+from antecede.core.packets import Message, Packet
 from antecede.core.process import NEVER_NS, CausalProcess
 from antecede.core.sliding import SlidingArray
-from antecede.core.values import Message, Packet
 from antecede_lab.simulator.workloads.workload import Submission
 
 

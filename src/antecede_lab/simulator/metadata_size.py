@@ -4,9 +4,8 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from antecede.core.catalogue import ProtocolInfo
-from antecede.core.codec import PacketCodec
-from antecede.core.values import Packet
+from antecede.core.catalogue import PacketCodec, ProtocolInfo
+from antecede.core.packets import Packet
 from antecede_lab.wire.codec import codec_of, metadata_size_with
 
 

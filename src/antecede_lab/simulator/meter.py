@@ -4,7 +4,7 @@ from typing import Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.values import Message, Packet
+from antecede.core.packets import Message, Packet
 from antecede_lab.simulator.gauge import Gauge
 from antecede_lab.simulator.histogram import Histogram
 from antecede_lab.simulator.measures import Delays, Occupancy, PacketTotals, RunMeasures

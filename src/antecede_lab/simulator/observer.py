@@ -2,7 +2,7 @@
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.values import Message, Packet
+from antecede.core.packets import Message, Packet
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -4,7 +4,7 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from antecede.core.values import Message, Packet
+from antecede.core.packets import Message, Packet
 from antecede.eventlog.log import ARRIVED, DELIVERED, NULL, SUBMITTED, TRANSMITTED, EventLog
 from antecede_lab.simulator.metadata_size import MetadataSize
 from antecede_lab.simulator.observer import Observer

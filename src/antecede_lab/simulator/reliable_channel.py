@@ -4,9 +4,9 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import i64
 
+from antecede.core.packets import Packet
 from antecede.core.retransmission import RetransmissionTimer
 from antecede.core.sliding import SlidingArray
-from antecede.core.values import Packet
 from antecede_lab.protocols.link_packets import RANGES_LIMIT, LinkAck, LinkData
 
 

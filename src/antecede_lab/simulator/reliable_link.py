@@ -25,9 +25,9 @@ from antecede.core.catalogue import ProtocolInfo
 from antecede.core.checks import PAYLOAD_LIMIT, checked_payload, known_processes
 from antecede.core.effects import Effect, Transmit
 from antecede.core.errors import BufferFull, RemoteError
+from antecede.core.packets import Packet
 from antecede.core.process import NEVER_NS, CausalProcess
 from antecede.core.retransmission import PATIENCE_NS, RetransmissionTimers
-from antecede.core.values import Packet
 from antecede_lab.protocols.link_packets import LinkAck, LinkData
 from antecede_lab.simulator.reliable_channel import ReliableLinkState, UnackedPacket
 from antecede_lab.wire.link_codec import LinkCodec

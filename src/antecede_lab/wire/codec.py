@@ -21,12 +21,19 @@ from typing import Final, TypeVar, cast, final
 from librt.strings import BytesWriter
 from mypy_extensions import i64, u8
 
-from antecede.core.catalogue import ProtocolInfo
+from antecede.core.catalogue import PacketCodec, ProtocolInfo
 from antecede.core.checks import check_ids
-from antecede.core.codec import PacketCodec
 from antecede.core.errors import LocalError, RemoteError
-from antecede.core.packets import Ack, Ask, DataPacket, Permit
-from antecede.core.values import IdPacket, Message, MessagePacket, Packet
+from antecede.core.packets import (
+    Ack,
+    Ask,
+    DataPacket,
+    IdPacket,
+    Message,
+    MessagePacket,
+    Packet,
+    Permit,
+)
 from antecede.wire import packets
 from antecede.wire.packets import payload_size
 from antecede.wire.varint import WireReader, write_varint

@@ -14,7 +14,7 @@ from mypy_extensions import i64, u8
 
 from antecede.core.checks import ID_LIMIT
 from antecede.core.errors import LocalError, RemoteError
-from antecede.core.values import Message
+from antecede.core.packets import Message
 from antecede.wire.varint import WireReader, write_varint
 from antecede_lab.protocols.facts.packets import (
     NO_WATERMARKS,

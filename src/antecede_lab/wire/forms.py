@@ -17,7 +17,7 @@ from librt.strings import BytesWriter
 
 from antecede.core.checks import ID_LIMIT
 from antecede.core.errors import LocalError, RemoteError
-from antecede.core.values import Message
+from antecede.core.packets import Message
 from antecede.wire.packets import read_expelled, read_positive, write_expelled
 from antecede.wire.varint import VARINT_LIMIT, WireReader, write_varint
 from antecede_lab.protocols.ks_log import Log, Sends

@@ -4,9 +4,9 @@ from typing import Final, final
 
 from librt.strings import BytesWriter
 
-from antecede.core.codec import PacketCodec
+from antecede.core.catalogue import PacketCodec
 from antecede.core.errors import LocalError, RemoteError
-from antecede.core.values import Packet
+from antecede.core.packets import Packet
 from antecede.wire.varint import WireReader
 from antecede_lab.protocols.link_packets import LinkAck, LinkData
 from antecede_lab.wire.codec import decode, encode

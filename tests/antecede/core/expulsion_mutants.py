@@ -5,41 +5,37 @@ from typing import cast
 from antecede.core.hybrid.rule import HybridProcess
 from tests.antecede.core.patched import patched_together
 
-FENCE, EXPELLING, NODE = (
-    "antecede/core/fence",
-    "antecede/core/expelling",
-    "antecede/core/hybrid/node",
-)
-FILES = [FENCE, "antecede/core/hybrid/state", EXPELLING, NODE, "antecede/core/hybrid/rule"]
+EXPULSION, NODE = "antecede/core/expulsion", "antecede/core/hybrid/node"
+FILES = [EXPULSION, "antecede/core/hybrid/state", NODE, "antecede/core/hybrid/rule"]
 """In the order in which they import each other."""
 
 CARRYING = "        if self.unnoted is not None:\n            packet = ExpulsionNotice("
 MUTANTS: dict[str, tuple[str, str, str]] = {
     "messages do not carry notices": (
-        FENCE,
+        EXPULSION,
         CARRYING,
         CARRYING.replace("None:", "None and packet.kind != 'message':"),
     ),
     "permits do not carry notices": (
-        FENCE,
+        EXPULSION,
         CARRYING,
         CARRYING.replace("None:", "None and packet.kind != 'permit':"),
     ),
     "a notice is carried once": (
-        FENCE,
+        EXPULSION,
         "            packet = ExpulsionNotice(sorted(self.unnoted), packet)\n",
         "            packet = ExpulsionNotice(sorted(self.unnoted), packet)\n"
         "            self.unnoted = None\n",
     ),
     "the packet is taken before its notices": (
-        EXPELLING,
+        EXPULSION,
         "        if peer.id in packet.processes:\n            return\n",
         "        if peer.id in packet.processes:\n            return\n"
         "        if packet.inner is not None:\n"
         "            self._take_inner(peer.id, packet.inner, now_ns, outbox)\n",
     ),
     "the expelled are listened to": (
-        FENCE,
+        EXPULSION,
         "        if source not in self.expelled:\n",
         "        if source >= 0:\n",
     ),
@@ -55,22 +51,22 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
         "",
     ),
     "what was learned is not passed on": (
-        EXPELLING,
+        EXPULSION,
         "if peer is not told_by and",
         "if told_by is None and",
     ),
     "those met later are not told": (
-        EXPELLING,
+        EXPULSION,
         "        if expelled and peer.id not in",
         "        if peer.id < 0 and peer.id not in",
     ),
     "new copies to the expelled are made": (
-        FENCE,
+        EXPULSION,
         "[target for target in targets if target not in self.expelled]",
         "targets",
     ),
     "nobody is told without a message": (
-        FENCE,
+        EXPULSION,
         "        if self.unnoted is not None:\n            outbox.transmit(",
         "        if self.unnoted is not None and self.id < 0:\n            outbox.transmit(",
     ),
@@ -80,7 +76,7 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
         "waited behind a copy that is given up.\n",
     ),
     "whoever says that we are expelled is believed, though we expelled it": (
-        FENCE,
+        EXPULSION,
         "        if not isinstance(packet, YouAreExpelled):\n            outbox",
         "        if isinstance(packet, YouAreExpelled):\n"
         "            self.stop_self(source)\n"

@@ -20,7 +20,7 @@ from antecede.core import (
     SelfExpelled,
     Transmit,
 )
-from antecede.core.fence import EXPELLED_LIMIT
+from antecede.core.expulsion import EXPELLED_LIMIT
 from antecede.core.hybrid.rule import HybridProcess
 from antecede.core.packets import (
     Ack,

@@ -6,9 +6,8 @@ import pytest
 
 from antecede.core.effects import Transmit
 from antecede.core.hybrid.rule import HybridProcess
-from antecede.core.packets import Ack, Ask, DataPacket, Permit
+from antecede.core.packets import Ack, Ask, DataPacket, Message, Permit
 from antecede.core.process import NodeProcess
-from antecede.core.values import Message
 from antecede_lab.catalogue import PROTOCOLS
 from tests.seeds import seeds
 

@@ -6,7 +6,7 @@ from sys import getrefcount
 
 import pytest
 
-from antecede.core.values import Message
+from antecede.core.packets import Message
 from antecede_lab.catalogue import PROTOCOLS
 from antecede_lab.protocols.mf import MfMessage
 from antecede_lab.simulator.workloads.broadcast import Broadcast

@@ -13,9 +13,8 @@ import pytest
 from antecede.core import Deliver, Effect, EffectList, LocalError, NodeProcess, Transmit
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.hybrid.records import DELIVERED, EXPELLED, NUMBERED, POSITION, SUBMITTED
-from antecede.core.packets import Ack, DataPacket, Permit
+from antecede.core.packets import Ack, DataPacket, Message, Permit
 from antecede.core.records import RecordReader, encode_record
-from antecede.core.values import Message
 from antecede.eventlog.log import SUBMITTED as SUBMITTED_EVENT
 from antecede_audit.judging.oracle import check_log
 from antecede_lab.catalogue import PROTOCOLS

@@ -2,8 +2,17 @@
 
 import pytest
 
-from antecede.core.packets import Ack, Ask, DataPacket, ExpulsionAck, Permit, YouAreExpelled
-from antecede.core.values import Message, Packet, Value
+from antecede.core.packets import (
+    Ack,
+    Ask,
+    DataPacket,
+    ExpulsionAck,
+    Message,
+    Packet,
+    Permit,
+    Value,
+    YouAreExpelled,
+)
 from antecede_lab.protocols.facts.packets import FactsAck, Watermark
 from antecede_lab.protocols.rst import RstPacket
 from antecede_lab.protocols.vectors import Vector

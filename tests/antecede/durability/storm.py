@@ -37,7 +37,7 @@ from antecede.runtime.errors import CannotBind
 from antecede.runtime.node import Node
 from antecede.runtime.opening import SecretTokens, start_node
 from antecede.runtime.security.keys import SecretKey
-from antecede.transport.datagram_writer import Datagram
+from antecede.transport.datagram import Datagram
 from tests.free_ports import free_port
 
 STATE = "state"

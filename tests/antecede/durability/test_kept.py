@@ -1,8 +1,13 @@
 """What a link keeps, written and read again."""
 
 from antecede import Message
-from antecede.core.ledger import ChangeLog
-from antecede.core.records import RecordReader, encode_record, join_records, split_records
+from antecede.core.records import (
+    ChangeLog,
+    RecordReader,
+    encode_record,
+    join_records,
+    split_records,
+)
 from antecede.durability.node_state import DurableNodeState
 from antecede.endpoint.inbox import Inbox
 from antecede.endpoint.sender import FLUSH_BYTES

@@ -11,7 +11,14 @@ import pytest
 
 import antecede
 from antecede.core.errors import AntecedeError, Fenced
-from antecede.events import NodeFenced, PeerExpelled, PeerRestarted, Refused, Report, Undeliverable
+from antecede.events import (
+    NodeFenced,
+    PeerExpelled,
+    PeerRefused,
+    PeerRestarted,
+    Report,
+    Undeliverable,
+)
 from antecede.runtime.node import Node
 from antecede.runtime.security.keys import SecretKey
 from antecede.testing import TestNetwork
@@ -326,7 +333,7 @@ def test_a_copy_of_a_journal_that_runs_elsewhere_is_refused_loudly(
             twin = await antecede.open_node(
                 "bob", journal=tmp_path / "other", on_event=told.append, settings=with_ann
             )
-            while not any(isinstance(event, Refused) for event in told):
+            while not any(isinstance(event, PeerRefused) for event in told):
                 await asyncio.sleep(0.05)
             assert "another copy of this journal" in str(told)
             assert "a copy of its journal" in str(seen)

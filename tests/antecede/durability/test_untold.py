@@ -122,7 +122,7 @@ def test_what_was_told_to_somebody_who_did_not_take_it_is_told_again() -> None:
         story = Story()
         ann = await story.open_ann()
         waiting: list[Callable[[], None]] = []
-        ann.journal.told_when(waiting.append)
+        ann.journal.report_with(waiting.append)
         await story.network.open_node("bob")
         await ann.send("bob", b"one")
         await story.go_on()
@@ -150,7 +150,7 @@ def test_nobody_is_told_before_somebody_listens() -> None:
         story = Story()
         ann = await story.open_ann()
         never: list[Callable[[], None]] = []
-        ann.journal.told_when(never.append)
+        ann.journal.report_with(never.append)
         await story.network.open_node("bob")
         await ann.send("bob", b"one")
         await story.go_on()

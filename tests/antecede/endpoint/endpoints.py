@@ -16,8 +16,7 @@ from antecede.endpoint.limits import Limits
 from antecede.eventlog.log import EventLog
 from antecede.events import Report
 from antecede.membership.handshake_crypto import HandshakeCrypto
-from antecede.membership.identity import Identity
-from antecede.membership.tokens import TokenSource
+from antecede.membership.identity import Identity, TokenSource
 from antecede.network_model.faults import Faults
 from antecede.network_model.memory_network import Bottleneck, MemoryNetwork
 from antecede.transport.event_rows import EventRows

@@ -5,15 +5,22 @@ from random import Random
 import pytest
 from librt.strings import BytesWriter, write_i64_le
 
-from antecede.core.packets import DataPacket, ExpulsionAck, ExpulsionNotice, Permit, YouAreExpelled
-from antecede.core.values import Message, Packet
+from antecede.core.packets import (
+    DataPacket,
+    ExpulsionAck,
+    ExpulsionNotice,
+    Message,
+    Packet,
+    Permit,
+    YouAreExpelled,
+)
 from antecede.events import PeerExpelled, PeerMoved
-from antecede.membership.fences import HEARSAY_MAX
+from antecede.membership.expulsions import HEARSAY_MAX
 from antecede.transport.flow_control import OVERDRAFT
-from antecede.transport.parts import PARTS_LIMIT
+from antecede.transport.message_fragments import PARTS_LIMIT
+from antecede.transport.recovery.ack_ranges import ReceivedRanges
 from antecede.transport.recovery.in_flight import SentDatagram
 from antecede.transport.recovery.path import DATAGRAMS_MAX
-from antecede.transport.recovery.ranges import ReceivedRanges
 from antecede.wire.expulsions import STONES_MAX, ExpulsionRecord, write_expulsion_records
 from antecede.wire.frames import (
     ACK_RANGES,

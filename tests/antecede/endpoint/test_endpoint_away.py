@@ -13,7 +13,7 @@ from antecede.events import (
     Undeliverable,
 )
 from antecede.membership.contact import AWAY, HERE, NEW, SILENT, STATES
-from antecede.membership.fences import LEFT_OWING
+from antecede.membership.expulsions import LEFT_OWING
 from antecede.network_model.faults import Faults
 from antecede.network_model.latency import Uniform
 from antecede.transport.peer_lifecycle import LEAVE_WHEN_RELEASED

@@ -6,10 +6,10 @@ from antecede.endpoint.limits import Limits
 from antecede.network_model.faults import Faults, Partition
 from antecede.network_model.latency import Constant
 from antecede.network_model.memory_network import Bottleneck
+from antecede.transport.recovery.ack_ranges import AckRanges
 from antecede.transport.recovery.cubic import INITIAL_DATAGRAMS, LEAST_DATAGRAMS
 from antecede.transport.recovery.in_flight import SentDatagram
 from antecede.transport.recovery.path import Path
-from antecede.transport.recovery.ranges import AckRanges
 from tests.antecede.endpoint.endpoints import (
     ANN,
     BOB,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.limits import Limits
-from antecede.events import PeerMet, Refused
+from antecede.events import PeerMet, PeerRefused
 from antecede.network_model.faults import Faults
 from antecede.transport.peer_lifecycle import LEAVE_WHEN_RELEASED
 from antecede.wire.frames import DATAGRAM, NO_KEY, NUMBER_AT, TOKEN_AT
@@ -81,7 +81,7 @@ def test_any_bytes_from_anywhere_are_counted(data: bytes, first: int | None) -> 
         data = bytes([first]) + data
     post.deliver(Letter("stranger", address_of(ANN), data))
     assert counted(ann) == 1
-    assert ann.reports in ([], [Refused(name="stranger", address="stranger", reason=ANY)])
+    assert ann.reports in ([], [PeerRefused(name="stranger", address="stranger", reason=ANY)])
     assert session_of(ann, BOB).met
 
 
@@ -140,7 +140,7 @@ def test_a_stream_goes_on_among_garbage() -> None:
     assert group.payloads(BOB) == [b"%d" % number for number in range(150)]
     for node in group.nodes.values():
         assert counted(node) > 100
-        assert [report for report in node.reports if not isinstance(report, Refused)] == [
+        assert [report for report in node.reports if not isinstance(report, PeerRefused)] == [
             PeerMet(name=ANN if node is group.nodes[BOB] else BOB)
         ]
 

@@ -9,7 +9,7 @@ from antecede.core import LocalError
 from antecede.core.process import NEVER_NS
 from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.limits import Limits
-from antecede.events import PeerMet, PeerMoved, Refused, Stranger
+from antecede.events import PeerMet, PeerMoved, PeerRefused, StrangerSeen
 from antecede.membership.contact import HELLO_DOUBLINGS_MAX, HELLO_NS
 from antecede.membership.directory import PEERS_LIMIT
 from antecede.network_model.faults import Faults
@@ -224,7 +224,7 @@ def test_a_node_that_answers_to_another_name_refuses() -> None:
     post.pass_time(10 * SECOND)
 
     reason = "this is cat, not bob"
-    assert ann.reports == [Refused(name=BOB, address=address_of(BOB), reason=reason)]
+    assert ann.reports == [PeerRefused(name=BOB, address=address_of(BOB), reason=reason)]
     assert not session_of(ann, BOB).met
 
 
@@ -236,10 +236,10 @@ def test_a_stranger_is_refused_and_both_sides_are_told() -> None:
     post.carry()
 
     assert ann.reports == [
-        Refused(name=BOB, address=address_of(BOB), reason="ann is not one of bob's peers")
+        PeerRefused(name=BOB, address=address_of(BOB), reason="ann is not one of bob's peers")
     ]
     told = "it is not one of our peers; add it with add_peer"
-    assert bob.reports == [Refused(name=ANN, address=address_of(ANN), reason=told)]
+    assert bob.reports == [PeerRefused(name=ANN, address=address_of(ANN), reason=told)]
     assert bob.directory.denials.count == 1
 
     introduce(bob, ANN, post.now_ns)
@@ -254,11 +254,11 @@ def test_somebody_who_is_refused_again_and_again_is_reported_once() -> None:
     introduce(ann, BOB, post.now_ns)
     post.pass_time(10 * SECOND)
     assert bob.directory.denials.count > 1
-    assert [type(report) for report in bob.reports] == [Refused]
+    assert [type(report) for report in bob.reports] == [PeerRefused]
 
     introduce(bob, ANN, post.now_ns)
     post.pass_time(3 * SECOND)
-    assert [type(report) for report in bob.reports] == [Refused, PeerMet]
+    assert [type(report) for report in bob.reports] == [PeerRefused, PeerMet]
 
 
 @pytest.mark.parametrize("others", ["none", "fifo", "hybrid-csps"])
@@ -271,7 +271,7 @@ def test_nodes_with_different_orders_refuse_each_other(others: str) -> None:
 
     assert not session_of(ann, BOB).met
     assert not session_of(bob, ANN).met
-    reasons = {report.reason for report in ann.reports if isinstance(report, Refused)}
+    reasons = {report.reason for report in ann.reports if isinstance(report, PeerRefused)}
     assert reasons == {
         f"it has the order {others!r}, we 'hybrid'; set the same one on every node",
         f"bob has the order {others!r}; set the same one on every node",
@@ -285,7 +285,7 @@ def test_where_strangers_are_welcome_they_are_reported_and_may_be_added() -> Non
     introduce(ann, BOB, post.now_ns)
     ann.expire(post.now_ns)
     post.carry()
-    assert bob.reports == [Stranger(name=ANN, address=address_of(ANN))]
+    assert bob.reports == [StrangerSeen(name=ANN, address=address_of(ANN))]
     assert ann.reports == []
 
     bob.add_peer(ANN, None, process_of(ANN), MTU, post.now_ns)
@@ -308,7 +308,7 @@ def test_a_hello_in_versions_not_spoken_here_is_refused_and_both_sides_are_told(
     post, ann, bob = pair()
     post.deliver(Letter(address_of(ANN), address_of(BOB), greeting_of_the_future()))
     assert bob.reports == [
-        Refused(
+        PeerRefused(
             name=ANN,
             address=address_of(ANN),
             reason="it speaks versions 4 to 6, we speak 2 to 3; upgrade the older one",
@@ -318,7 +318,7 @@ def test_a_hello_in_versions_not_spoken_here_is_refused_and_both_sides_are_told(
     assert is_kind(answer, REFUSE)
     post.deliver(answer)
     assert ann.reports == [
-        Refused(
+        PeerRefused(
             name=BOB,
             address=address_of(BOB),
             reason="bob speaks versions 2 to 3; upgrade the older one",
@@ -362,7 +362,7 @@ def test_a_refusal_is_reported_once() -> None:
     post, ann, _ = pair()
     for _ in range(3):
         post.deliver(Letter(address_of(BOB), address_of(ANN), write_refusal(BOB, "go away")))
-    assert ann.reports == [Refused(name=BOB, address=address_of(BOB), reason="go away")]
+    assert ann.reports == [PeerRefused(name=BOB, address=address_of(BOB), reason="go away")]
 
 
 def test_a_forged_word_that_a_token_is_unknown_does_not_end_a_session() -> None:

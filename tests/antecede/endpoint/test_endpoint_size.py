@@ -12,7 +12,7 @@ from antecede.events import PathNarrow
 from antecede.membership.handshake_crypto import HandshakeCrypto
 from antecede.network_model.faults import Faults
 from antecede.network_model.latency import Constant
-from antecede.transport.parts import FRAME_MAX, PIECEMEAL_MAX, PIECES_MAX, FrameAssemblers
+from antecede.transport.frame_fragments import FRAME_MAX, PIECEMEAL_MAX, PIECES_MAX, FrameAssemblers
 from antecede.transport.recovery.path_mtu import NARROW, SMALLEST
 from antecede.wire.frames import FRAME_OVERHEAD_MAX
 from tests.antecede.endpoint.endpoints import (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from antecede.core.fence import EXPELLED_LIMIT
+from antecede.core.expulsion import EXPELLED_LIMIT
 from antecede.endpoint.endpoint import Endpoint
 from antecede.events import PeerMet
 from antecede.membership.contact import REPLACED_MAX, RESTART_NS

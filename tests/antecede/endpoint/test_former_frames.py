@@ -3,7 +3,7 @@
 import pytest
 from librt.strings import BytesWriter
 
-from antecede.core.values import Message
+from antecede.core.packets import Message
 from antecede.wire.frames import write_header
 from antecede.wire.varint import write_varint
 from antecede_lab.protocols.facts.packets import (

@@ -3,11 +3,10 @@
 import pytest
 from librt.strings import BytesWriter
 
-from antecede.core.packets import DataPacket
-from antecede.core.values import Message
+from antecede.core.packets import DataPacket, Message
 from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.limits import Limits
-from antecede.events import PeerExpelled, PeerMoved, Refused, Stranger
+from antecede.events import PeerExpelled, PeerMoved, PeerRefused, StrangerSeen
 from antecede.membership.directory import CANDIDATES_MAX, PEERS_LIMIT, STRANGERS_MAX
 from antecede.membership.refusals import REFUSED_MAX, REFUSED_NS
 from antecede.membership.unfinished import CROWDED_OUT, PAYLOADS_MAX
@@ -72,7 +71,7 @@ def forged_ping(token: int, number: int = 1 << 20) -> bytes:
 def let_in(endpoint: Endpoint, now_ns: int) -> None:
     """Introduce the strangers that have said hello, as a node does that welcomes anybody."""
     for report in list(endpoint.reports):
-        if isinstance(report, Stranger) and report.name not in endpoint.directory.by_name:
+        if isinstance(report, StrangerSeen) and report.name not in endpoint.directory.by_name:
             endpoint.add_peer(report.name, None, 1, 1400, now_ns, stranger=True)
     endpoint.reports.clear()
 
@@ -102,7 +101,7 @@ def test_a_forged_refusal_does_not_command_a_terminal() -> None:
     post, ann, _ = pair()
     data = write_refusal(BOB, ESCAPES)
     post.deliver(Letter(address_of(BOB), address_of(ANN), data))
-    (refused,) = [report for report in ann.reports if isinstance(report, Refused)]
+    (refused,) = [report for report in ann.reports if isinstance(report, PeerRefused)]
     assert refused.reason.isprintable()
     assert ann.directory.by_name[BOB].refusal.isprintable()
     assert read_refusal(WireReader(data, 1))[1] == "\\x1b]0;owned\\x07\\x1b[31m\\u202ereversed"

@@ -94,7 +94,10 @@ def events_table() -> str:
         if name != "Event":
             kind = getattr(events, name)
             has = ", ".join(f"`{item.name}`" for item in fields(kind))
-            rows.append(f"| `{name}` | {has} | {first_sentence(kind)} |")
+            said = first_sentence(kind)
+            if kind.__name__ != name:
+                said = f"The former name of `{kind.__name__}`."
+            rows.append(f"| `{name}` | {has} | {said} |")
     return "\n".join(rows) + "\n"
 
 

@@ -225,7 +225,7 @@ def test_a_journal_goes_on_when_what_it_was_to_call_raises(
         failing = Failing(kind)
         async with TestNetwork() as network:
             ann = await network.open_node("ann", journal=tmp_path)
-            ann.journal.told_when(failing.fail)
+            ann.journal.report_with(failing.fail)
             await network.open_node("bob")
             await network.settle()
             network.kill("bob")

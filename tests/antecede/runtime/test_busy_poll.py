@@ -17,7 +17,7 @@ from antecede.runtime.carriers.busy_poll import (
 )
 from antecede.runtime.carriers.udp import LITTLE, UdpCarrier, readable_probe
 from antecede.runtime.config.addresses import Address
-from antecede.transport.datagram_writer import Datagram
+from antecede.transport.datagram import Datagram
 
 
 class Watched:
@@ -223,8 +223,8 @@ def test_only_a_lone_small_datagram_is_a_question(monkeypatch: pytest.MonkeyPatc
 
 def test_nodes_that_may_sleep_talk_all_the_same() -> None:
     async def main() -> list[bytes]:
-        async with open_node("ann", stay_awake=False) as ann:
-            bob = await open_node("bob", peers={"ann": ann.address}, stay_awake=False)
+        async with open_node("ann", busy_poll=False) as ann:
+            bob = await open_node("bob", peers={"ann": ann.address}, busy_poll=False)
             ann.add_peer("bob", bob.address)
             got = []
             for number in range(2 * TRIAL_EVERY):

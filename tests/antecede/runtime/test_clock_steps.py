@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from antecede.events import NodeFenced, PeerMet, PeerRestarted, Refused, Report
+from antecede.events import NodeFenced, PeerMet, PeerRefused, PeerRestarted, Report
 from antecede.runtime.node import Node
 from antecede.runtime.opening import AHEAD_MOST_US, SecretTokens
 from antecede.runtime.security.keys import SecretKey, new_secret
@@ -196,9 +196,9 @@ def test_who_has_met_somebody_cannot_begin_anew_and_says_so() -> None:
         await bob.send("carol", b"now")
         assert (await carol.receive(60)).payload == b"now"
         town.network.heal("ann", "bob")
-        while not any(isinstance(event, Refused) for event in town.told["bob"]):
+        while not any(isinstance(event, PeerRefused) for event in town.told["bob"]):
             await town.network.pass_time(1)
-        refused = [event for event in town.told["bob"] if isinstance(event, Refused)]
+        refused = [event for event in town.told["bob"] if isinstance(event, PeerRefused)]
         assert [event.name for event in refused] == ["ann"]
         assert "the clock here was set back" in refused[0].reason
         assert PeerRestarted(name="bob") not in town.told["ann"]

@@ -8,7 +8,7 @@ import pytest
 
 import antecede
 from antecede.core.errors import LocalError
-from antecede.events import Report, Stranger
+from antecede.events import Report, StrangerSeen
 from antecede.runtime.config.addresses import parse_address
 from antecede.runtime.errors import BadConfiguration
 from antecede.wire.handshake import HELLO, Greeting, write_greeting
@@ -38,7 +38,7 @@ def test_strangers_may_say_hello_twice_or_have_names_that_nobody_can_have(
                 while "carol" not in alice.peers:
                     await asyncio.sleep(0.001)
         assert alice.peers == {"bob": "new", "carol": "new"}
-        assert [report.name for report in reports if isinstance(report, Stranger)] == [
+        assert [report.name for report in reports if isinstance(report, StrangerSeen)] == [
             "bob",
             "carol",
         ]
@@ -70,7 +70,7 @@ def test_made_up_names_that_are_let_in_are_reported_a_thousand_times_a_minute(
                             for made_up in (name, f"a={name}"):
                                 stranger.sendto(hello(made_up, "alice"), address)
                         await asyncio.sleep(0.001)
-        told = [report.name for report in reports if isinstance(report, Stranger)]
+        told = [report.name for report in reports if isinstance(report, StrangerSeen)]
         told += [
             record.message for record in caplog.records if "cannot be let in" in record.message
         ]

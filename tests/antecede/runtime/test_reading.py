@@ -84,7 +84,7 @@ def test_all_is_read_although_nothing_more_comes() -> None:
         for _ in range(FLOOD):
             await asyncio.sleep(0)
         assert sum(hub.stretches) == FLOOD
-        assert not reading.intake.has_waiting()
+        assert not reading.queue.has_waiting()
         assert len(hub.stretches) < FLOOD, "then nothing is planned any more"
 
     asyncio.run(scene())

@@ -16,7 +16,7 @@ import pytest
 from antecede.core.errors import LocalError
 from antecede.eventlog import NULL, SUBMITTED, EventLog
 from antecede.eventlog.log import Contexts
-from antecede.eventlog.parts import LogWriter
+from antecede.eventlog.writers import LogWriter
 from antecede.runtime.errors import TraceFailed
 from antecede.runtime.observe.event_recorder import (
     BLOCK_ROWS,

@@ -10,7 +10,7 @@ from antecede import open_node
 from antecede.errors import CannotBind
 from antecede.runtime.carriers.udp import DRAIN, DRAIN_ASIDE, LONE_TURNS, UdpCarrier
 from antecede.runtime.config.addresses import Address
-from antecede.transport.datagram_writer import Datagram
+from antecede.transport.datagram import Datagram
 from tests.antecede.runtime.no_files import no_more_files
 
 ANYWHERE = Address("127.0.0.1", 0)
@@ -56,7 +56,7 @@ def carried(batches: Iterable[list[bytes]], gso: str, collected: Collected) -> C
 
     async def main() -> Collected:
         loop = asyncio.get_running_loop()
-        source, sink = (UdpCarrier(ANYWHERE, 1400, loop, gso, stay_awake=False) for _ in "ab")
+        source, sink = (UdpCarrier(ANYWHERE, 1400, loop, gso, busy_poll=False) for _ in "ab")
         if gso == "on" and not source.joins:
             pytest.skip("the kernel has no UDP GSO and GRO, which Linux has since 5.0")
         sink.start(collected)

@@ -9,7 +9,7 @@ import pytest
 
 import antecede
 from antecede import blocking
-from antecede.events import Event, PeerExpelled, PeerMet, Stranger
+from antecede.events import Event, PeerExpelled, PeerMet, StrangerSeen
 from antecede.runtime.node import Node
 from antecede.testing import TestNetwork
 from tests.antecede.runtime.killed_peers import meet_and_kill
@@ -56,12 +56,12 @@ def test_an_event_is_matched_by_position_and_by_name() -> None:
                 return f"{name} is here"
             case PeerExpelled(name, by=who):
                 return f"{name} is out, says {who}"
-            case Stranger(name, (host, port)):
+            case StrangerSeen(name, (host, port)):
                 return f"{name} calls from {host}, port {port}"
         return "?"
 
     assert said(PeerMet(name="bob")) == "bob is here"
-    assert said(Stranger(name="eve", address=("10.0.0.9", 9000))) == (
+    assert said(StrangerSeen(name="eve", address=("10.0.0.9", 9000))) == (
         "eve calls from 10.0.0.9, port 9000"
     )
     out = PeerExpelled(
@@ -78,9 +78,9 @@ def test_an_address_in_an_event_is_where_the_peer_listens() -> None:
             antecede.open_node("alice", accept_unknown=True, on_event=told.put_nowait) as alice,
             antecede.open_node("bob", peers={"alice": alice.address}) as bob,
         ):
-            while not isinstance(event := await told.get(), Stranger):
+            while not isinstance(event := await told.get(), StrangerSeen):
                 pass
-            assert event == Stranger("bob", (bob.address.host, bob.address.port))
+            assert event == StrangerSeen("bob", (bob.address.host, bob.address.port))
 
     asyncio.run(asyncio.wait_for(story(), PATIENCE))
 

@@ -4,8 +4,7 @@ from random import Random
 
 import pytest
 
-from antecede.transport.batches import BATCH_BYTES, SEGMENTS_MAX, batches
-from antecede.transport.datagram_writer import Datagram
+from antecede.transport.datagram import BATCH_BYTES, SEGMENTS_MAX, Datagram, batches
 
 
 def sizes(*datagrams: tuple[str, int]) -> list[tuple[object, list[int]]]:

@@ -14,11 +14,11 @@ from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.core.process import NodeProcess, Outbox
 from antecede.endpoint.inbox import Inbox
 from antecede.endpoint.protocol_driver import ProtocolDriver
-from antecede.membership.fences import Expulsions
+from antecede.membership.expulsions import Expulsions
 from antecede.membership.sessions import SessionTable
 from antecede.transport.datagram_reader import ACK_DELAY_LIMIT_US, DatagramReader
-from antecede.transport.numbering import OwnFragments
-from antecede.transport.parts import FrameFragmenter
+from antecede.transport.frame_fragments import FrameFragmenter
+from antecede.transport.message_fragments import OwnFragments
 from antecede.transport.peer_lifecycle import AWAITS_BYE, LEAVE_WHEN_RELEASED, LET_GO
 from antecede.transport.recovery.in_flight import SentDatagram
 from antecede.transport.session import Session
@@ -42,7 +42,7 @@ from antecede.wire.frames import (
     write_frame,
     write_header,
 )
-from antecede.wire.hybrid import FLAGGED, FOLLOWS, MESSAGE, MESSAGE_KINDS
+from antecede.wire.packets import FLAGGED, FOLLOWS, MESSAGE, MESSAGE_KINDS
 from antecede.wire.varint import VARINT_LIMIT, WireReader, write_varint
 from antecede_lab.wire.codec import encode, write_packet
 

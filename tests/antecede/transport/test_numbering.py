@@ -9,7 +9,7 @@ from antecede.endpoint.limits import Limits
 from antecede.events import Undeliverable
 from antecede.network_model.faults import Faults
 from antecede.network_model.latency import Uniform
-from antecede.transport.numbering import HISTORY, MessageNumbers
+from antecede.transport.message_fragments import HISTORY, MessageNumbers
 from antecede.transport.session import Session
 from antecede.wire.frames import SEQUENCE_OFFSET
 from antecede.wire.varint import WireReader

@@ -8,8 +8,8 @@ import pytest
 from antecede.core.errors import LocalError
 from antecede.eventlog import write_events
 from antecede.eventlog.layout import claim_generation
-from antecede.eventlog.parts import PartFileWriter
 from antecede.eventlog.processes import processes_folder, write_processes
+from antecede.eventlog.writers import PartFileWriter
 from antecede_audit.eventlog import read_events
 from antecede_audit.eventlog.leftovers import find_leftovers
 from antecede_audit.eventlog.restore import log_of

@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from antecede.events import LEFT_OUT, PeerMoved, Refused, Undeliverable
+from antecede.events import LEFT_OUT, PeerMoved, PeerRefused, Undeliverable
 from antecede.network_model.faults import Faults
 from antecede.network_model.latency import Uniform
 from antecede.runtime.carriers.udp import UdpCarrier
 from antecede.runtime.config.addresses import Address
 from antecede.runtime.config.settings import Settings
 from antecede.runtime.opening import open_node
-from antecede.transport.datagram_writer import Datagram
+from antecede.transport.datagram import Datagram
 from antecede_cli.messaging.chat_session import FaultyTransport, Line, converse, words_of
 
 PATIENCE = 60.0
@@ -236,6 +236,6 @@ def test_reports_are_told_in_words() -> None:
     assert words_of(gone) == "2 messages perhaps never reached bob"
     left_out = Undeliverable(name="bob", sequences=(3,), why=LEFT_OUT)
     assert words_of(left_out) == "1 message never reached bob"
-    refused = Refused(name="eve", address="x", reason="another version")
+    refused = PeerRefused(name="eve", address="x", reason="another version")
     assert words_of(refused) == "eve cannot take part: another version"
     assert words_of(PeerMoved(name="bob", address="x")) == ""

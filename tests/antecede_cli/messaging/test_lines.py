@@ -4,7 +4,7 @@ import asyncio
 import io
 import json
 
-from antecede.events import PeerMet, Refused
+from antecede.events import PeerMet, PeerRefused
 from antecede.runtime.input_lines import READ_BYTES, InputLines
 from antecede_cli.json_lines import OUTPUT_LIMIT, OutputLines, write_event
 
@@ -35,13 +35,13 @@ def test_what_strangers_cause_does_not_pile_up_when_nobody_reads() -> None:
         sink = io.StringIO()
         output = OutputLines(sink, lambda: None)
         for count in range(OUTPUT_LIMIT + 500):
-            write_event(Refused(name=f"n{count}", address="nowhere", reason="made up"), output)
+            write_event(PeerRefused(name=f"n{count}", address="nowhere", reason="made up"), output)
         write_event(PeerMet(name="bob"), output)
         assert output.dropped == 500
         while output._waiting:
             await output.room()
             await asyncio.sleep(0.001)
-        write_event(Refused(name="last", address="nowhere", reason="made up"), output)
+        write_event(PeerRefused(name="last", address="nowhere", reason="made up"), output)
         await output.end()
         return [json.loads(line) for line in sink.getvalue().splitlines()]
 

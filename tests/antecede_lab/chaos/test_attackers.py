@@ -14,7 +14,7 @@ from tests.antecede_lab.chaos.attackers import OffPath, OnPath
 
 NODES = 4
 MS = 1_000_000
-HARMLESS = {"PeerMet", "PeerSilent", "PeerBack", "Refused"}
+HARMLESS = {"PeerMet", "PeerSilent", "PeerBack", "PeerRefused"}
 """What an attacker may make a node say about others."""
 
 

@@ -11,9 +11,8 @@ from typing import Self
 from antecede.core.catalogue import Network, Ordering, ProtocolInfo
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.errors import BufferFull, RemoteError
-from antecede.core.packets import Ack, DataPacket
+from antecede.core.packets import Ack, DataPacket, Message, Packet
 from antecede.core.process import CausalProcess
-from antecede.core.values import Message, Packet
 
 
 class Eager(CausalProcess):

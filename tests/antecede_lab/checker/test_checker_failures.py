@@ -7,7 +7,7 @@ import pytest
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.effects import Effect, Transmit
 from antecede.core.errors import LocalError
-from antecede.core.values import Message, Packet
+from antecede.core.packets import Message, Packet
 from antecede_lab.catalogue import PROTOCOLS
 from antecede_lab.checker.check import check
 from antecede_lab.checker.failure_story import Failure, confirmed

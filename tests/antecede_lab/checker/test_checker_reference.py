@@ -11,8 +11,8 @@ import pytest
 
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.effects import Deliver, Effect
+from antecede.core.packets import Packet
 from antecede.core.process import CausalProcess
-from antecede.core.values import Packet
 from antecede_lab.catalogue import PROTOCOLS
 from antecede_lab.checker.check import check
 from antecede_lab.checker.programs import Program, parse

@@ -5,9 +5,8 @@ from typing import Self
 
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.effects import Deliver, Effect, Transmit
-from antecede.core.packets import DataPacket
+from antecede.core.packets import DataPacket, Message, Packet
 from antecede.core.process import CausalProcess
-from antecede.core.values import Message, Packet
 
 TURNS = 1000
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from antecede.core.packets import DataPacket
-from antecede.core.values import Message
+from antecede.core.packets import DataPacket, Message
 from antecede_lab.catalogue import PROTOCOLS
 from antecede_lab.comparison.latency import CopyTimes, TimedCopy, in_transit_max, middle_rate
 from antecede_lab.comparison.long_runs import SERVICES, STREAM, flow

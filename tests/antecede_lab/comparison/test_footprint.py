@@ -2,8 +2,7 @@
 
 import pytest
 
-from antecede.core.packets import Ack, Ask, DataPacket, Permit
-from antecede.core.values import Message
+from antecede.core.packets import Ack, Ask, DataPacket, Message, Permit
 from antecede_lab.catalogue import PROTOCOLS
 from antecede_lab.comparison.space import (
     PacketWeigher,

@@ -11,7 +11,7 @@ import pytest
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.errors import BufferFull
-from antecede.core.values import Packet
+from antecede.core.packets import Packet
 from antecede_lab.catalogue import PROTOCOLS
 
 ROOT = Path(__file__).parent.parent.parent.parent

@@ -2,15 +2,16 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from matplotlib.lines import Line2D
 
 from antecede_audit.measure.figures import FIGURES
+from antecede_audit.report.charts.draw import drawing_of
+from antecede_audit.report.charts.svg_file import sheet_text
 from antecede_lab.evaluate.answer import (
     answer_rows,
     answers,
@@ -20,16 +21,9 @@ from antecede_lab.evaluate.answer import (
     markdown,
     packet_rows,
 )
+from antecede_lab.evaluate.charts import LEAST_NS, added_sheet, metadata_sheet
 from antecede_lab.evaluate.evaluate import greatest_difference
 from antecede_lab.evaluate.outputs import write_rows
-from antecede_lab.evaluate.plots import (
-    LEAST_NS,
-    LESS_NS,
-    OTHER_SHAPES,
-    PROTOCOLS,
-    added_plot,
-    less_or_duration_label,
-)
 
 MS = 1_000_000
 
@@ -188,18 +182,17 @@ def test_table_without_rows_leaves_no_stale_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_less_than_the_axis_shows_is_drawn_as_that() -> None:
-    """24 ns used to stand where 1 µs is."""
+def test_what_is_less_than_the_axis_shows_points_beyond_its_beginning() -> None:
+    """24 ns would stand where 1 µs is."""
     figures = {"latency_mean_ns": 90.0 * MS, "non_causal_mean_ns": 24.0, "non_causal_p99_ns": 50}
     tiny = [run("ks", seed, metadata_bytes_per_message=9.0, **figures) for seed in (1, 2)]
-    figure = added_plot(answers(groups_of([*runs(), *tiny])))
-    [axes] = figure.axes
-    [ks] = [line for line in axes.lines if line.get_marker() == PROTOCOLS["ks"].shape]
-    assert [x for x, _ in points_of(ks)] == [LESS_NS]
-    assert LESS_NS < LEAST_NS
-    assert less_or_duration_label(axes.get_xticks()[0]) == "< 1 µs"
-    without = added_plot(answers(groups_of(runs()))).axes[0]
-    assert min(without.get_xticks()) >= LEAST_NS
+    sheet = added_sheet(answers(groups_of([*runs(), *tiny])))
+    assert sheet.charts[0].x.low == LEAST_NS
+    assert "<title>ks: less than the axis shows</title>" in sheet_text(sheet)
+
+    without = added_sheet(answers(groups_of(runs())))
+    assert without.charts[0].x.low is None
+    assert "less than the axis shows" not in sheet_text(without)
 
 
 def test_protocols_with_equal_figures_do_not_cover_each_other() -> None:
@@ -210,13 +203,18 @@ def test_protocols_with_equal_figures_do_not_cover_each_other() -> None:
         for protocol in ("hybrid", "ks", "mf", "one-of-mine", "another")
         for seed in (1, 2)
     ]
-    [axes] = added_plot(answers(groups_of(same))).axes
-    shapes = {*(look.shape for look in PROTOCOLS.values()), *OTHER_SHAPES}
-    marked = [line for line in axes.lines if line.get_marker() in shapes]
-    assert len({line.get_marker() for line in marked}) == 5
-    assert len({y for line in marked for _, y in points_of(line)}) == 5
+    [chart] = added_sheet(answers(groups_of(same))).charts
+    assert len({line.look.marker for line in chart.series}) == 5
+    drawing = drawing_of(chart)
+    heights = re.findall(r'(?: cy="|translate\(\S+ )([\d.]+)', drawing)
+    assert len(heights) == len(set(heights)) == 5
 
 
-def points_of(line: Line2D) -> list[tuple[float, float]]:
-    """Where its points are."""
-    return [(float(x), float(y)) for x, y in np.asarray(line.get_xydata())]
+def test_a_protocol_looks_the_same_in_both_figures() -> None:
+    found = answers(groups_of(runs()))
+    looks = [
+        {line.name: line.look for line in sheet.charts[0].series}
+        for sheet in (added_sheet(found), metadata_sheet(found))
+    ]
+    assert looks[0].items() <= looks[1].items()
+    assert looks[0]

@@ -139,7 +139,7 @@ def test_documents_and_plots_are_there(outcome: EvaluationOutcome, place: Path) 
     assert text.startswith("# A small evaluation\n\nMade by `antecede lab evaluate`, ")
     assert "## mall, reliable, 12 processes" in text
     names = {plot.name for plot in outcome.plots}
-    assert {"added.svg", "metadata.png", "latency-reliable.svg"} <= names
+    assert {"added.svg", "metadata.svg", "latency-reliable.svg"} <= names
     assert all(plot.stat().st_size > 1000 for plot in outcome.plots)
     content = json.loads((place / "out" / "evaluation.json").read_text(encoding="utf-8"))
     assert content["by_status"] == {"finished": 8}

@@ -12,8 +12,7 @@ import pytest
 from antecede.core import BufferFull, LocalError, Packet, RemoteError
 from antecede.core.none import NoneProcess
 from antecede.core.outstanding import BATCH
-from antecede.core.packets import Ack, Ask, DataPacket, Permit
-from antecede.core.values import Message
+from antecede.core.packets import Ack, Ask, DataPacket, Message, Permit
 from antecede_lab.catalogue import PROTOCOLS
 from tests.papers.carrying import HandCarried, group
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from antecede.core.values import Message
+from antecede.core.packets import Message
 from antecede_lab.simulator.workloads.workload import Agenda, Workload
 
 

@@ -5,8 +5,7 @@ import gc
 import pytest
 
 from antecede.core.errors import LocalError
-from antecede.core.packets import Ack
-from antecede.core.values import Message, Packet
+from antecede.core.packets import Ack, Message, Packet
 from antecede.eventlog.log import EventLog
 from antecede.eventlog.schema import Event
 from antecede.network_model.faults import Faults, Partition

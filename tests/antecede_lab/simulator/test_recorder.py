@@ -4,11 +4,9 @@ from typing import ClassVar
 
 import pytest
 
-from antecede.core.catalogue import ProtocolInfo
-from antecede.core.codec import PacketCodec
+from antecede.core.catalogue import PacketCodec, ProtocolInfo
 from antecede.core.fifo import FifoProcess
-from antecede.core.packets import Ack, DataPacket
-from antecede.core.values import Packet
+from antecede.core.packets import Ack, DataPacket, Packet
 from antecede.eventlog.log import EventLog
 from antecede.eventlog.schema import Event
 from antecede.network_model.faults import Faults

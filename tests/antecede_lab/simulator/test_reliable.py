@@ -16,8 +16,7 @@ from antecede.core import (
     RemoteError,
     Transmit,
 )
-from antecede.core.catalogue import ProtocolInfo
-from antecede.core.codec import PacketCodec
+from antecede.core.catalogue import PacketCodec, ProtocolInfo
 from antecede.core.retransmission import PATIENCE_NS
 from antecede_lab.catalogue import PROTOCOLS
 from antecede_lab.protocols.cykas import CykasAck, CykasMessage, CykasProcess

@@ -4,7 +4,7 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from antecede.core.values import Message, Packet
+from antecede.core.packets import Message, Packet
 from antecede_lab.protocols.bss import BssPacket
 from antecede_lab.protocols.ks import KsPacket
 from antecede_lab.protocols.ks_log import Log, Sends

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from antecede.core.values import Message, Packet
+from antecede.core.packets import Message, Packet
 from antecede_lab.protocols.facts.packets import (
     SENDER_ITSELF,
     Fact,

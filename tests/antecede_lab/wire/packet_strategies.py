@@ -15,10 +15,11 @@ from antecede.core.packets import (
     DataPacket,
     ExpulsionAck,
     ExpulsionNotice,
+    Message,
+    Packet,
     Permit,
     YouAreExpelled,
 )
-from antecede.core.values import Message, Packet
 from antecede_lab.protocols.cykas import CykasAck, CykasMessage, YouCanTell
 from antecede_lab.protocols.link_packets import RANGES_LIMIT, LinkAck, LinkData
 from antecede_lab.protocols.mf import MfAck, MfMessage

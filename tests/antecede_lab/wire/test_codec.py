@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antecede.core import LocalError, Message, Packet, RemoteError
-from antecede.core.catalogue import ProtocolInfo
-from antecede.core.codec import PacketCodec
+from antecede.core.catalogue import PacketCodec, ProtocolInfo
 from antecede.core.hybrid.rule import HybridProcess
 from antecede.core.packets import (
     Ack,
@@ -17,8 +16,7 @@ from antecede.core.packets import (
     Permit,
     YouAreExpelled,
 )
-from antecede.wire.hybrid import ACK, ASK, MESSAGE, MESSAGE_KINDS, PERMIT
-from antecede.wire.packets import KIND_LIMIT
+from antecede.wire.packets import ACK, ASK, KIND_LIMIT, MESSAGE, MESSAGE_KINDS, PERMIT
 from antecede_lab.catalogue import PROTOCOLS
 from antecede_lab.protocols.link_packets import LinkData
 from antecede_lab.wire import WireCodec, codec_of, decode, encode, metadata_size, metadata_size_with

@@ -21,7 +21,7 @@ from antecede.core.checks import (
 )
 from antecede.core.effects import Effect
 from antecede.core.errors import BufferFull, LocalError, RemoteError
-from antecede.core.expelling import ExpulsionProcess
+from antecede.core.expulsion import ExpulsionProcess
 from antecede.core.hybrid.permits import MissingPermits
 from antecede.core.hybrid.records import (  # fmt: skip
     ACKED,
@@ -51,12 +51,10 @@ from antecede.core.hybrid.waiting import (
     unacknowledged_by,
 )
 from antecede.core.in_order import check_predecessor
-from antecede.core.ledger import ChangeLog
-from antecede.core.packets import DataPacket, Permit
+from antecede.core.packets import DataPacket, Message, Packet, Permit
 from antecede.core.process import NEVER_NS, EffectList, HeldBack, Outbox, PermitsOwed
-from antecede.core.records import RecordReader, encode_record
+from antecede.core.records import ChangeLog, RecordReader, encode_record
 from antecede.core.retransmission import PATIENCE_NS
-from antecede.core.values import Message, Packet
 
 SEND_LIMIT: Final = 1 << 20
 """Messages that may be buffered or unacknowledged at once; beyond it `submit` raises BufferFull."""

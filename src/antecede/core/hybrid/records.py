@@ -4,8 +4,8 @@ from typing import Final
 
 from mypy_extensions import i64
 
+from antecede.core.packets import Message
 from antecede.core.records import encode_record
-from antecede.core.values import Message
 
 NUMBERED: Final = 1
 SUBMITTED: Final = 2

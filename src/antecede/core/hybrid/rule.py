@@ -64,10 +64,9 @@ from antecede.core.hybrid.node import (
 from antecede.core.hybrid.records import DELIVERED
 from antecede.core.hybrid.state import ACKS, PERMITS, HybridPeer, SentEntry
 from antecede.core.in_order import check_predecessor
-from antecede.core.packets import Ack, Ask, DataPacket, Permit
+from antecede.core.packets import Ack, Ask, DataPacket, Message, Packet, Permit
 from antecede.core.process import Outbox
 from antecede.core.retransmission import PATIENCE_NS
-from antecede.core.values import Message, Packet
 
 __all__ = [
     "CSPS", "ORDERED", "RECEIVE_LIMIT", "RESEND_BATCH", "RULES", "SEND_LIMIT", "SPS",

@@ -6,12 +6,11 @@ from typing import ClassVar, Final, final
 from librt.vecs import vec
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.fence import NoticedPeer
+from antecede.core.expulsion import NoticedPeer
 from antecede.core.hybrid.permits import PermitsOwedBy
-from antecede.core.packets import DataPacket
+from antecede.core.packets import DataPacket, Message
 from antecede.core.process import NEVER_NS
 from antecede.core.sliding import RING_SIZE_KEPT, RING_SIZE_MIN
-from antecede.core.values import Message
 
 ACKS: Final = 1
 PERMITS: Final = 2

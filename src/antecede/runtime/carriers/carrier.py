@@ -10,7 +10,7 @@ from time import monotonic_ns
 from typing import Final, Protocol, final
 
 from antecede.runtime.config.addresses import Address, CarriedAddress, is_loopback
-from antecede.transport.datagram_writer import Datagram
+from antecede.transport.datagram import Datagram
 
 NEAR_DATAGRAM: Final = 60_000
 FAR_DATAGRAM: Final = 16_384
@@ -55,7 +55,7 @@ class LoopTimer:
 
 
 class CarrierListener(Protocol):
-    """What a transport calls."""
+    """What a carrier calls."""
 
     def on_datagram(self, address: object, data: bytes, now_ns: int) -> None:
         """A datagram has come."""

@@ -13,7 +13,7 @@ import socket
 from typing import Final, TypeAlias
 
 from antecede.runtime.config.addresses import Address
-from antecede.transport.datagram_writer import Datagram
+from antecede.transport.datagram import Datagram
 
 TRY_SECONDS: Final = 2.0
 """How long one address is tried: hellos are repeated at least every 1.6 s."""

@@ -10,7 +10,7 @@ import socket
 import struct
 from typing import Final
 
-from antecede.transport.batches import Batch
+from antecede.transport.datagram import Batch
 
 SOL_UDP: Final = 17
 UDP_SEGMENT: Final = 103

@@ -1,7 +1,7 @@
 """Datagrams over TCP, where UDP does not get through: each with its length before it.
 
 Every node listens, and dials whoever it has something for at a configured address; who has none is
-answered on the connection that it came by. A connection is a road, not a promise: what it has no
+answered on the connection that it came by. A connection is a way, not a promise: what it has no
 room for is dropped, when it breaks what was on it is lost, and the path repeats both as on any
 network. So exactly-once, order and restarts are where they were: above.
 
@@ -28,7 +28,7 @@ from antecede.runtime.config.addresses import (
 )
 from antecede.runtime.config.settings import Settings
 from antecede.runtime.errors import BadConfiguration, CannotBind, KeyNeeded
-from antecede.transport.datagram_writer import Datagram
+from antecede.transport.datagram import Datagram
 from antecede.transport.rate_limiter import RateLimiter
 
 CARRIER: Final = "tcp"
@@ -84,15 +84,15 @@ async def open_carrier(settings: Settings, local_only: bool) -> Carrier:
 class TcpConnection(asyncio.Protocol):
     """One connection: datagrams in and out."""
 
-    def __init__(self, transport: "TcpCarrier", place: Address) -> None:
-        self._owner: Final = transport
+    def __init__(self, carrier: "TcpCarrier", place: Address) -> None:
+        self._owner: Final = carrier
         self.place: Final = place
         """Where datagrams come from."""
         self.peer = NOBODY
         """The session that datagrams of came by this; always nobody's if this node has dialled."""
         self.brought = False
         """Whether any datagram has come by this."""
-        self.began: Final = transport.seconds()
+        self.began: Final = carrier.seconds()
         self.ends_at = NEVER
         """When a stranger's time is over."""
         self._stream: asyncio.Transport | None = None
@@ -100,10 +100,10 @@ class TcpConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._stream = cast(asyncio.Transport, transport)
-        self._owner.on_road(self)
+        self._owner.on_connection(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._owner.on_road_end(self, exc)
+        self._owner.on_connection_end(self, exc)
 
     def data_received(self, data: bytes) -> None:
         rest = self._rest
@@ -127,7 +127,7 @@ class TcpConnection(asyncio.Protocol):
     def write(self, datagrams: list[bytes]) -> int:
         """Send these; how many of them had no room."""
         stream = self._stream
-        assert stream is not None, "only roads that are open are written to"
+        assert stream is not None, "only connections that are open are written to"
         room = ROOM_BYTES - stream.get_write_buffer_size()
         taken: list[bytes] = []
         for data in datagrams:
@@ -172,9 +172,9 @@ class PendingDial:
         self._next_at = now + self._pause
         self._pause = min(2 * self._pause, AGAIN_SECONDS_MAX)
 
-    def ended(self, road: TcpConnection, now: float) -> None:
+    def ended(self, connection: TcpConnection, now: float) -> None:
         """The connection is no more."""
-        if road.brought or now - road.began > AGAIN_SECONDS_MAX:
+        if connection.brought or now - connection.began > AGAIN_SECONDS_MAX:
             self._pause = AGAIN_SECONDS
         self.failed(now)
 
@@ -186,7 +186,7 @@ class TcpCarrier(StreamCarrier):
     def __init__(self, loop: asyncio.AbstractEventLoop, mtu: int | str, local_only: bool) -> None:
         super().__init__(loop, mtu, local_only, CarriedAddress(CARRIER, "127.0.0.1", 0))
         self.seconds: Final = loop.time
-        self._roads: Final[dict[object, TcpConnection]] = {}
+        self._connections: Final[dict[object, TcpConnection]] = {}
         self._dialled: Final[dict[object, PendingDial]] = {}
         self._strangers: Final[dict[TcpConnection, None]] = {}
         self._by_peer: Final[dict[int, TcpConnection]] = {}
@@ -234,17 +234,17 @@ class TcpCarrier(StreamCarrier):
     def relookup(self, address: object) -> None:
         if isinstance(address, CarriedAddress):
             self._dialled.setdefault(address, PendingDial())
-            road = self._roads.get(address)
-            if road is not None:
-                self._strangers.pop(road, None)
+            connection = self._connections.get(address)
+            if connection is not None:
+                self._strangers.pop(connection, None)
 
     def forget(self, address: object) -> None:
         dialling = self._dialled.pop(address, None)
         if dialling is not None and dialling.task is not None:
             dialling.task.cancel()
-        road = self._roads.get(address)
-        if road is not None:  # There may be last words for it.
-            self._estrange(road)
+        connection = self._connections.get(address)
+        if connection is not None:  # There may be last words for it.
+            self._hold_as_stranger(connection)
 
     def lookup_error(self, address: object) -> str:
         dialling = self._dialled.get(address)
@@ -256,9 +256,9 @@ class TcpCarrier(StreamCarrier):
             by_place.setdefault(datagram.address, []).append(datagram.data)
         datagrams.clear()
         for place, some in by_place.items():
-            road = self._roads.get(place)
-            if road is not None:
-                self.dropped += road.write(some)
+            connection = self._connections.get(place)
+            if connection is not None:
+                self.dropped += connection.write(some)
             elif isinstance(place, CarriedAddress) and place in self._dialled:
                 self._dial(place, some)
             else:
@@ -274,55 +274,55 @@ class TcpCarrier(StreamCarrier):
         for dialling in self._dialled.values():
             if dialling.task is not None:
                 dialling.task.cancel()
-        for road in list(self._roads.values()):
-            road.close()
+        for connection in list(self._connections.values()):
+            connection.close()
 
     async def wait_closed(self) -> None:
         deadline = self._loop.time() + GONE_SECONDS
-        while (self._roads or self._entering) and self._loop.time() < deadline:
+        while (self._connections or self._entering) and self._loop.time() < deadline:
             await asyncio.sleep(0.001)
-        for road in list(self._roads.values()):
-            road.break_off()
+        for connection in list(self._connections.values()):
+            connection.break_off()
 
-    # What roads call.
+    # What connections call.
 
-    def on_road(self, road: TcpConnection) -> None:
+    def on_connection(self, connection: TcpConnection) -> None:
         """A connection is there."""
         if self._closed:
-            road.break_off()
+            connection.break_off()
             return
-        self._roads[road.place] = road
-        dialling = self._dialled.get(road.place)
+        self._connections[connection.place] = connection
+        dialling = self._dialled.get(connection.place)
         if dialling is not None:
             dialling.trouble = ""
-            self.dropped += road.write(list(dialling.waiting))
+            self.dropped += connection.write(list(dialling.waiting))
             dialling.waiting.clear()
         else:
-            self._estrange(road)
+            self._hold_as_stranger(connection)
 
-    def on_road_end(self, road: TcpConnection, error: Exception | None) -> None:
+    def on_connection_end(self, connection: TcpConnection, error: Exception | None) -> None:
         """A connection is no more."""
-        self._strangers.pop(road, None)
-        if self._by_peer.get(road.peer) is road:
-            del self._by_peer[road.peer]
-        if self._roads.get(road.place) is road:
-            del self._roads[road.place]
-            dialling = self._dialled.get(road.place)
+        self._strangers.pop(connection, None)
+        if self._by_peer.get(connection.peer) is connection:
+            del self._by_peer[connection.peer]
+        if self._connections.get(connection.place) is connection:
+            del self._connections[connection.place]
+            dialling = self._dialled.get(connection.place)
             if dialling is not None:
-                dialling.ended(road, self.seconds())
-            log.debug("the connection with %s has ended: %s", road.place, error or "closed")
+                dialling.ended(connection, self.seconds())
+            log.debug("the connection with %s has ended: %s", connection.place, error or "closed")
 
-    def on_datagrams(self, road: TcpConnection, datagrams: list[bytes]) -> None:
+    def on_datagrams(self, connection: TcpConnection, datagrams: list[bytes]) -> None:
         """These have come by one connection."""
         receiver = self._receiver
         if receiver is None or self._closed:
             return
         now_ns = monotonic_ns()
         for data in datagrams:
-            receiver.on_datagram(road.place, data, now_ns)
+            receiver.on_datagram(connection.place, data, now_ns)
         receiver.on_input_end(now_ns)
-        if road in self._strangers:
-            self._recognise(road, receiver.sender_of(datagrams[-1]))
+        if connection in self._strangers:
+            self._recognise(connection, receiver.sender_of(datagrams[-1]))
 
     # Callers.
 
@@ -347,10 +347,14 @@ class TcpCarrier(StreamCarrier):
             log.warning("%s: %s; strangers are hung up on", self._address, reason)
         if not self._strangers:
             return False
-        hosts = Counter(road.place.host for road in self._strangers)
+        hosts = Counter(connection.place.host for connection in self._strangers)
         goes = min(
             self._strangers,
-            key=lambda road: (-hosts[road.place.host], road.brought, road.began),
+            key=lambda connection: (
+                -hosts[connection.place.host],
+                connection.brought,
+                connection.began,
+            ),
         )
         self._hang_up(goes)
         return True
@@ -360,33 +364,33 @@ class TcpCarrier(StreamCarrier):
         del self._strangers[stranger]
         stranger.break_off()
 
-    async def _enter(self, road: TcpConnection, caller: socket.socket) -> None:
+    async def _enter(self, connection: TcpConnection, caller: socket.socket) -> None:
         try:
-            await self._loop.connect_accepted_socket(lambda: road, caller)
+            await self._loop.connect_accepted_socket(lambda: connection, caller)
         except OSError as error:
             caller.close()
-            log.debug("%s was gone before it was let in: %s", road.place, error)
+            log.debug("%s was gone before it was let in: %s", connection.place, error)
 
-    def _estrange(self, road: TcpConnection) -> None:
+    def _hold_as_stranger(self, connection: TcpConnection) -> None:
         """No session is known of this connection, or not any more: it has some time."""
-        road.peer = NOBODY
-        road.ends_at = self.seconds() + STRANGER_SECONDS
-        self._strangers[road] = None
+        connection.peer = NOBODY
+        connection.ends_at = self.seconds() + STRANGER_SECONDS
+        self._strangers[connection] = None
         self._plan_sweep()
 
-    def _recognise(self, road: TcpConnection, peer: int) -> None:
+    def _recognise(self, connection: TcpConnection, peer: int) -> None:
         """A datagram of a session has come by this connection: it is where that peer is now.
 
         Each has one: whoever has seen a token of its session gains nothing by many connections.
         """
-        if peer == NOBODY or road.place in self._dialled:
+        if peer == NOBODY or connection.place in self._dialled:
             return
-        del self._strangers[road]
+        del self._strangers[connection]
         former = self._by_peer.get(peer)
         if former is not None:
-            self._estrange(former)
-        road.peer, road.ends_at = peer, NEVER
-        self._by_peer[peer] = road
+            self._hold_as_stranger(former)
+        connection.peer, connection.ends_at = peer, NEVER
+        self._by_peer[peer] = connection
         self._plan_sweep()
 
     def _plan_sweep(self) -> None:
@@ -397,12 +401,14 @@ class TcpCarrier(StreamCarrier):
         """Hang up on strangers whose time is over; a peer without a session is one, too."""
         self._sweeping = None
         receiver, now = self._receiver, self.seconds()
-        for peer, road in list(self._by_peer.items()):
+        for peer, connection in list(self._by_peer.items()):
             if receiver is not None and receiver.is_over(peer):
                 del self._by_peer[peer]
-                self._estrange(road)
-        for road in [road for road in self._strangers if road.ends_at <= now]:
-            self._hang_up(road)
+                self._hold_as_stranger(connection)
+        for connection in [
+            connection for connection in self._strangers if connection.ends_at <= now
+        ]:
+            self._hang_up(connection)
         if self._strangers or self._by_peer:
             self._plan_sweep()
 
@@ -420,7 +426,7 @@ class TcpCarrier(StreamCarrier):
         # A node without a key stays on this machine, whatever names lead to.
         source = (self._address.host, 0) if self._local_only else None
         try:
-            while place not in self._roads:
+            while place not in self._connections:
                 await asyncio.sleep(dialling.pause(self.seconds()))
                 if self.seconds() - dialling.wanted_at > WANTED_SECONDS:
                     return

@@ -30,8 +30,7 @@ from antecede.runtime.config.addresses import (
 )
 from antecede.runtime.config.settings import Settings
 from antecede.runtime.errors import BadConfiguration, CannotBind, KeyNeeded
-from antecede.transport.batches import batches
-from antecede.transport.datagram_writer import Datagram
+from antecede.transport.datagram import Datagram, batches
 
 DRAIN: Final = 64
 DRAIN_BYTES: Final = 1 << 20
@@ -70,7 +69,7 @@ async def open_carrier(settings: Settings, local_only: bool) -> Carrier:
         settings.mtu,
         asyncio.get_running_loop(),
         settings.gso,
-        stay_awake=settings.stay_awake,
+        busy_poll=settings.busy_poll,
         local_only=local_only,
     )
 
@@ -139,7 +138,7 @@ class UdpCarrier(Carrier):
         loop: asyncio.AbstractEventLoop,
         gso: str = "auto",
         *,
-        stay_awake: bool = True,
+        busy_poll: bool = True,
         local_only: bool = False,
     ) -> None:
         self._socket = bound_socket(bind)
@@ -157,7 +156,7 @@ class UdpCarrier(Carrier):
         self._loop = loop
         self._names = NameResolver(loop, self._socket.family)
         self._busy_poll: BusyPoll | None = None
-        if stay_awake:
+        if busy_poll:
             self._busy_poll = BusyPoll(loop, readable_probe(self._socket), self._on_readable)
         self._receiver: CarrierListener | None = None
         self._timer = LoopTimer(loop, self._on_time)

@@ -185,7 +185,7 @@ class ExpulsionEnforcer:
             raise
         except BaseException as error:
             self.failure = f"{type(error).__name__}: {error}"
-            self._callbacks.has_failed(f"the expulsion policy, asked about {peer.name!r},")
+            self._callbacks.on_failure(f"the expulsion policy, asked about {peer.name!r},")
             return ""
         self.failure = ""
         return reason

@@ -6,9 +6,10 @@ a TOML file (given as `config`, or named by `ANTECEDE_CONFIG`), and that over th
 that does not exist is an error that names the one probably meant.
 """
 
+import logging
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, InitVar, dataclass, field, fields
 from datetime import timedelta
 from difflib import get_close_matches
 from math import isinf
@@ -52,6 +53,8 @@ SILENT_AFTER: Final = 5.0
 RULE: Final = "rule"
 
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 
 def setting(default: T, rule: Rule) -> T:
@@ -110,8 +113,9 @@ class Settings:
     """Largest datagram, in bytes of UDP payload; `auto` goes by the route."""
     gso: Switch = setting("auto", rules.SWITCH)
     """Whether to hand the kernel many datagrams in one call (UDP GSO and GRO) where it can."""
-    stay_awake: bool = setting(True, rules.FLAG)
-    """Whether to look out for 100 µs after sending, where answers have lately come as soon."""
+    busy_poll: bool = setting(True, rules.FLAG)
+    """Whether to poll the socket for 100 µs after sending, where answers have lately come within
+    that time."""
     send_limit: int = setting(8_192, rules.count(1, 1 << 20))
     """Messages, or parts of large ones, that are not acknowledged; `send` waits beyond that. Of
     several peers one may have three quarters."""
@@ -158,9 +162,13 @@ class Settings:
     """The run that the event log belongs to: the nodes of one system share it."""
     trace_rotate: float = setting(60.0, rules.duration("1s", "24h"))
     """Seconds after which a file of the log is finished and the next one begun."""
+    stay_awake: InitVar[bool | None] = None
+    """The former name of `busy_poll`, for one release."""
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, stay_awake: bool | None) -> None:
         """Bring every field into the form its type says, and check that they agree."""
+        if stay_awake is not None:
+            object.__setattr__(self, "busy_poll", stay_awake)
         for name, rule in RULES.items():
             object.__setattr__(self, name, read_setting(name, rule, getattr(self, name)))
         check_agreement(self)
@@ -256,7 +264,7 @@ class Options(TypedDict, total=False):
     meet_within: Duration
     mtu: Size
     gso: Switch | bool
-    stay_awake: bool
+    busy_poll: bool
     send_limit: Count
     send_bytes: Size
     receive_window: Size
@@ -279,6 +287,9 @@ RULES: Final[Mapping[str, Rule]] = {one.name: one.metadata[RULE] for one in fiel
 """How each field is read."""
 
 SETTING_NAMES: Final = tuple(RULES)
+
+RENAMED_SETTINGS: Final = {"stay_awake": "busy_poll"}
+"""Former names of settings, read for one release."""
 
 FORMER_ORDER: Final = "hybrid-facts"
 FORMER_SETTINGS: Final = (
@@ -393,6 +404,7 @@ def gather_settings(
     called, for whoever forgot it.
     """
     given = {name: value for name, value in keywords.items() if value is not None}
+    given = present_names(given, "the call")
     check_names(given, "the call")
     merged: dict[str, object] = dict(fallback or {})
     if isinstance(config, Settings):
@@ -421,6 +433,7 @@ def from_file(path: Path) -> dict[str, object]:
     if not isinstance(table, dict):
         hint = near_miss(TABLE, list(document))
         raise BadConfiguration(f"{path} has no table [{TABLE}]{hint}; settings belong there")
+    table = present_names(table, str(path))
     check_names(table, str(path))
     return {
         name: read_setting(name, RULES[name], value, str(path)) for name, value in table.items()
@@ -429,12 +442,11 @@ def from_file(path: Path) -> dict[str, object]:
 
 def from_environment(environment: Mapping[str, str]) -> dict[str, object]:
     """What variables such as `ANTECEDE_BIND` say, checked."""
-    variables = {f"{PREFIX}{name.upper()}": name for name in SETTING_NAMES}
-    found: dict[str, object] = {}
+    variables = {f"{PREFIX}{name.upper()}": name for name in (*SETTING_NAMES, *RENAMED_SETTINGS)}
+    said: dict[str, object] = {}
     for variable, value in environment.items():
         if variable in variables:
-            name = variables[variable]
-            found[name] = read_setting(name, RULES[name], value, f"{variable} in the environment")
+            said[variables[variable]] = value
         elif variable.startswith(PREFIX) and variable != CONFIG_VARIABLE:
             close = get_close_matches(variable, list(variables), n=1, cutoff=SIMILAR)
             if close and similar_tail(variable, close[0]):
@@ -442,7 +454,26 @@ def from_environment(environment: Mapping[str, str]) -> dict[str, object]:
                     f"there is no setting for {variable} in the environment; "
                     f"did you mean {close[0]}?"
                 )
-    return found
+    return {
+        name: read_setting(name, RULES[name], value, f"{PREFIX}{name.upper()} in the environment")
+        for name, value in present_names(said, "the environment").items()
+    }
+
+
+def present_names(given: Given, source: str) -> dict[str, object]:
+    """What is given, by the names that settings have now; a former name is logged."""
+    present: dict[str, object] = {}
+    for name, value in given.items():
+        now = RENAMED_SETTINGS.get(name, name)
+        if now != name:
+            if now in given:
+                raise BadConfiguration(
+                    f"{name!r} is the former name of the setting {now!r}, and both are given (from "
+                    f"{source}): leave {name!r} out"
+                )
+            log.warning("the setting %r (from %s) is called %r now", name, source, now)
+        present[now] = value
+    return present
 
 
 def similar_tail(variable: str, known: str) -> bool:

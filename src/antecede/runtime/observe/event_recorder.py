@@ -36,13 +36,13 @@ from antecede.eventlog.layout import (
 )
 from antecede.eventlog.log import ROW_BYTES, Contexts, EventLog, RowSink
 from antecede.eventlog.parquet import load_pyarrow
-from antecede.eventlog.parts import AppendingFileWriter, LogWriter, PartFileWriter
 from antecede.eventlog.processes import (
     processes_file,
     processes_folder,
     read_processes,
     write_processes,
 )
+from antecede.eventlog.writers import AppendingFileWriter, LogWriter, PartFileWriter
 from antecede.runtime.config.names import process_id, process_name
 from antecede.runtime.errors import BadConfiguration, TraceFailed
 from antecede.transport.event_rows import EventRows

@@ -26,7 +26,7 @@ class Stalls:
     def __init__(self, endpoint: Endpoint, unread: Callable[[], int]) -> None:
         self._endpoint: Final = endpoint
         self.durations: Final = Durations(endpoint, unread)
-        self._allowance: Final = RateLimiter(LINES_AT_ONCE, LINE_NS)
+        self._rate_limiter: Final = RateLimiter(LINES_AT_ONCE, LINE_NS)
         # Peers of whom it was said that messages are held back for them, and since when those are.
         self._said: dict[str, int] = {}
 
@@ -48,7 +48,7 @@ class Stalls:
                 lasted = seconds_text(now_ns - since_ns)
                 log.warning("%s: what was held back for %s goes on, after %s", name, owner, lasted)
         for owner, chain in held.items():
-            if owner not in self._said and self._allowance.try_acquire(now_ns):
+            if owner not in self._said and self._rate_limiter.try_acquire(now_ns):
                 self._said[owner] = now_ns - chain.oldest_ns
                 how = f"; {chain.remedy}" if chain.is_blocked else ""
                 log.warning("%s: %s%s", name, chain.held_back(), how)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from antecede.core.fence import EXPELLED_LIMIT
+from antecede.core.expulsion import EXPELLED_LIMIT
 from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.receive_queue import FairReceiveQueue
 from antecede.events import NodeFenced
@@ -225,32 +225,34 @@ class StatsReader:
         settings: Settings,
         endpoint: Endpoint,
         deliveries: Deliveries,
-        room: Backpressure,
+        backpressure: Backpressure,
         listeners: Listeners,
         callbacks: Callbacks,
-        transport: Carrier,
-        intake: FairReceiveQueue,
-        keeper: JournalCommitter | None,
+        carrier: Carrier,
+        queue: FairReceiveQueue,
+        committer: JournalCommitter | None,
         durations: Durations,
         now: Callable[[], int],
     ) -> None:
         self._durations: Final = durations
         self._now: Final = now
-        self._keeper: Final = keeper
-        self._intake: Final = intake
+        self._committer: Final = committer
+        self._intake: Final = queue
         self._settings: Final = settings
         self._endpoint: Final = endpoint
         self._deliveries: Final = deliveries
-        self._room: Final = room
+        self._backpressure: Final = backpressure
         self._listeners: Final = listeners
         self._callbacks: Final = callbacks
-        self._transport: Final = transport
+        self._carrier: Final = carrier
 
     def stats(self) -> Stats:
         """How things stand, all at one moment."""
         contacts = self._endpoint.directory.by_name.values()
         held = self._held_back()
-        return self._with([peer_stats(self._endpoint, self._room, one, held) for one in contacts])
+        return self._with(
+            [peer_stats(self._endpoint, self._backpressure, one, held) for one in contacts]
+        )
 
     async def stats_in_turns(self) -> Stats:
         """The same, but the loop gets a turn after some peers, so that nothing is held up."""
@@ -259,7 +261,9 @@ class StatsReader:
         contacts = list(self._endpoint.directory.by_name.values())
         for start in range(0, len(contacts), PEERS_PER_TURN):
             chunk = contacts[start : start + PEERS_PER_TURN]
-            peers += [peer_stats(self._endpoint, self._room, contact, held) for contact in chunk]
+            peers += [
+                peer_stats(self._endpoint, self._backpressure, contact, held) for contact in chunk
+            ]
             await yield_to_loop()
         return self._with(peers)
 
@@ -287,7 +291,7 @@ class StatsReader:
             last_malformed=endpoint.last_malformed,
             stale=int(endpoint.directory.stale),
             refused=int(endpoint.directory.denials.count),
-            unsendable=self._transport.unsendable,
+            unsendable=self._carrier.unsendable,
             crowded_out=int(self._intake.dropped),
             buffered=sending.messages_buffered(),
             buffered_parts=endpoint.buffered(),
@@ -298,7 +302,7 @@ class StatsReader:
             handler_failures=self._deliveries.failures,
             callback_failures=self._callbacks.failures,
             peers=tuple(peers),
-            journal=NO_JOURNAL if self._keeper is None else self._keeper.figures(),
+            journal=NO_JOURNAL if self._committer is None else self._committer.figures(),
             held_back=max((peer.held_back for peer in peers), default=0),
             held_back_ns=max((peer.held_back_ns for peer in peers), default=0),
             left_out=sum(self._listeners.left_out.values()),
@@ -307,7 +311,7 @@ class StatsReader:
 
 
 def peer_stats(
-    endpoint: Endpoint, room: Backpressure, contact: Contact, held_back: dict[str, Chain]
+    endpoint: Endpoint, backpressure: Backpressure, contact: Contact, held_back: dict[str, Chain]
 ) -> PeerStats:
     """The figures of one peer."""
     chain = held_back.get(contact.name)
@@ -321,7 +325,7 @@ def peer_stats(
         left=contact.expelled or session.is_gone(),
         refusal=contact.refusal or contact.objection,
         undelivered=endpoint.sending.messages_owed(session),
-        sends_waiting=room.sends_waiting(contact.name),
+        sends_waiting=backpressure.sends_waiting(contact.name),
         datagrams_sent=int(session.datagrams_out),
         datagrams_received=int(session.receipts.datagrams),
         duplicates=int(session.receipts.duplicates),

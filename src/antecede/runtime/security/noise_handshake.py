@@ -387,9 +387,9 @@ class ReceivedHello(HandshakeMessage):
     """A hello that has come."""
 
     def __init__(
-        self, guard: NoiseCrypto, envelope: bytes, responder: Responder, inside: bytes
+        self, crypto: NoiseCrypto, envelope: bytes, responder: Responder, inside: bytes
     ) -> None:
-        self._guard: Final = guard
+        self._crypto: Final = crypto
         # All of it but the proof: the same hello may come with and without.
         self._envelope: Final = envelope
         self._responder: Final = responder
@@ -407,21 +407,21 @@ class ReceivedHello(HandshakeMessage):
 
     def is_from(self, name: str) -> bool:
         self._name = name
-        return self._guard.trusts(name, self._responder.initiator)
+        return self._crypto.trusts(name, self._responder.initiator)
 
     def is_replayed(self) -> bool:
-        answered = self._guard.answered.get(self._responder.initiator)
+        answered = self._crypto.answered.get(self._responder.initiator)
         return answered is not None and self._stamp <= answered.stamp
 
     def answered_stamp(self) -> int:
-        answered = self._guard.answered.get(self._responder.initiator)
+        answered = self._crypto.answered.get(self._responder.initiator)
         return 0 if answered is None else answered.stamp
 
     def answer_late(self, text: bytes) -> bytes:
         return self._enveloped(text)
 
     def previous_reply(self) -> bytes:
-        answered = self._guard.answered.get(self._responder.initiator)
+        answered = self._crypto.answered.get(self._responder.initiator)
         if answered is None or answered.check != self._envelope[-CHECK_BYTES:]:
             return b""
         return answered.answer
@@ -435,15 +435,15 @@ class ReceivedHello(HandshakeMessage):
     def reply(self, text: bytes) -> bytes:
         answer = self._enveloped(text)
         self._answered = AnsweredHello(self._stamp, self._envelope[-CHECK_BYTES:], answer)
-        if self._responder.initiator in self._guard.ring.keys_of(self._name):
+        if self._responder.initiator in self._crypto.ring.keys_of(self._name):
             # Who is refused, and may have any key, is not remembered: those are without number.
-            self._guard.remember(self._responder.initiator, self._answered)
+            self._crypto.remember(self._responder.initiator, self._answered)
         return answer
 
     def seal(self, now_ns: int) -> SessionKeys:
         assert self._answered is not None, "a hello is answered before what it agrees on is used"
-        self._guard.ring.is_used(self._name, self._responder.initiator)
-        self._guard.remember(self._responder.initiator, self._answered)
+        self._crypto.ring.is_used(self._name, self._responder.initiator)
+        self._crypto.remember(self._responder.initiator, self._answered)
         theirs, ours = self._responder.keys()
         return SessionKeys(session_key, ours, theirs, self._responder.initiator, now_ns)
 

@@ -9,10 +9,10 @@ from typing import Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
+from antecede.core.packets import Packet
 from antecede.core.process import NEVER_NS
 from antecede.core.sliding import SlidingArray
-from antecede.core.values import Packet
-from antecede.transport.recovery.ranges import AckRanges
+from antecede.transport.recovery.ack_ranges import AckRanges
 
 IN_FLIGHT: Final = 0
 ACKED: Final = 1

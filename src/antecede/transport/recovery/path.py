@@ -11,11 +11,11 @@ from mypy_extensions import i64
 
 from antecede.core.errors import RemoteError
 from antecede.core.process import NEVER_NS
+from antecede.transport.recovery.ack_ranges import AckRanges
 from antecede.transport.recovery.cubic import Cubic
 from antecede.transport.recovery.in_flight import InFlight, SentDatagram
 from antecede.transport.recovery.pacer import UNPACED_NS, Pacer
 from antecede.transport.recovery.path_mtu import PathMtu
-from antecede.transport.recovery.ranges import AckRanges
 from antecede.transport.recovery.round_trip import RttEstimator
 
 PROBE_DOUBLINGS_MAX: Final = 6

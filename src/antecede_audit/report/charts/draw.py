@@ -16,6 +16,7 @@ from antecede_audit.report.charts.scale import (
     count_text,
     duration_marks,
     linear_marks,
+    log_duration_marks,
     log_marks,
     number_text,
     percent_text,
@@ -25,6 +26,7 @@ from antecede_audit.report.charts.spec import (
     Axis,
     BarChart,
     Chart,
+    DotChart,
     LineChart,
     Marker,
     Series,
@@ -167,6 +169,14 @@ BAR_HEIGHT: Final = 20
 BAR_LABEL: Final = 112
 BAR_TEXT: Final = 62
 
+DOTS_WIDTH: Final = 640
+DOTS_LEFT: Final = 184
+DOTS_TOP: Final = 6
+DOTS_ROW: Final = 40
+"""A row is at least this high: room for a name of two lines."""
+DOT: Final = 8
+"""Points of a row are this far apart."""
+
 TEXTS: Final[dict[Unit, Text]] = {
     "number": number_text,
     "count": count_text,
@@ -177,15 +187,29 @@ TEXTS: Final[dict[Unit, Text]] = {
 
 def draw(chart: Chart) -> Markup:
     """The chart as a figure with its title and its note."""
-    if isinstance(chart, LineChart):
-        drawing = draw_lines(chart)
-    elif isinstance(chart, BarChart):
-        drawing = draw_bars(chart)
-    else:
-        drawing = draw_stack(chart)
     note = element("span", chart.note) if chart.note else None
     caption = element("figcaption", element("strong", chart.title), note)
-    return element("figure", caption, drawing, class_="chart")
+    return element("figure", caption, drawing_of(chart), class_="chart")
+
+
+def drawing_of(chart: Chart, *, scripted: bool = True) -> Markup:
+    """The chart without its title; `scripted` if scripts are there to read its values."""
+    if isinstance(chart, LineChart):
+        return draw_lines(chart, scripted=scripted)
+    if isinstance(chart, BarChart):
+        return draw_bars(chart)
+    if isinstance(chart, DotChart):
+        return draw_dots(chart)
+    return draw_stack(chart)
+
+
+def size_of(chart: Chart) -> tuple[int, int]:
+    """How wide and how high the drawing is."""
+    if isinstance(chart, BarChart):
+        return WIDTH, bars_height(chart)
+    if isinstance(chart, DotChart):
+        return DOTS_WIDTH, row_edges(chart)[-1] + BOTTOM
+    return WIDTH, HEIGHT
 
 
 # Axes.
@@ -213,6 +237,8 @@ def marks_of(axis: Axis, scale: Scale) -> list[float]:
     if axis.marks:
         inside = [mark for mark in axis.marks if scale.low <= mark <= scale.high]
         return apart(inside, scale, TEXTS[axis.unit])
+    if axis.log and axis.unit == "time":
+        return apart(log_duration_marks(scale.low, scale.high), scale, TEXTS[axis.unit])
     if axis.log:
         return log_marks(scale.low, scale.high)
     if axis.unit == "time":
@@ -260,9 +286,11 @@ def titled(axis: Axis) -> str:
     return f"{axis.title} (log scale)" if axis.log else axis.title
 
 
-def canvas(*children: Markup, height: int = HEIGHT, **attributes: str) -> Markup:
+def canvas(
+    *children: Markup, width: int = WIDTH, height: int = HEIGHT, **attributes: str | None
+) -> Markup:
     """The drawing around all of it."""
-    return element("svg", *children, viewBox=f"0 0 {WIDTH} {height}", role="img", **attributes)
+    return element("svg", *children, viewBox=f"0 0 {width} {height}", role="img", **attributes)
 
 
 NOTHING: Final = element("p", "Nothing was measured here.", class_="quiet")
@@ -271,7 +299,7 @@ NOTHING: Final = element("p", "Nothing was measured here.", class_="quiet")
 # Lines.
 
 
-def draw_lines(chart: LineChart) -> Markup:
+def draw_lines(chart: LineChart, *, scripted: bool = True) -> Markup:
     """Lines, their intervals, and what a script needs to read values off them."""
     points = [point for series in chart.series for point in series.points]
     right = WIDTH - max(RIGHT, room_for_names(chart, WIDTH))
@@ -284,13 +312,14 @@ def draw_lines(chart: LineChart) -> Markup:
         draw_series(series, chart, across, up, number, turns[number])
         for number, series in enumerate(chart.series)
     ]
+    data = json.dumps(readable(chart, across), ensure_ascii=False, separators=(",", ":"))
     return canvas(
         draw_axes(chart.x, chart.y, across, up),
         *lines,
         *point_labels(chart, across, up),
         *line_names(chart, across, up),
         aria_label=chart.title,
-        data_chart=json.dumps(readable(chart, across), ensure_ascii=False, separators=(",", ":")),
+        data_chart=data if scripted else None,
     )
 
 
@@ -350,7 +379,9 @@ def draw_series(
         at = across.place(x)
         if half > 0 and (y > 0 or not chart.y.log):
             pieces.append(element("line", x1=at, x2=at, y1=up.place(low), y2=up.place(y + half)))
-    marked = places if series.dots else along_curve(places, number)
+    # A curve without a name is alone: nothing has to be told from it.
+    on_curve = along_curve(places, number) if series.name else []
+    marked = places if series.dots else on_curve
     pieces += [draw_marker(series.look.marker, x, y) for x, y in marked]
     pieces += beyond(series, across, up)
     classes = f"line c{series.look.colour}"
@@ -432,7 +463,7 @@ def draw_bars(chart: BarChart) -> Markup:
     if most <= 0:
         return NOTHING
     scale = Scale(low=0.0, high=most, start=start, end=end)
-    height = BAR_TOP + len(chart.bars) * (BAR_HEIGHT + 6) + 26
+    height = bars_height(chart)
     floor = height - 22
     pieces: list[Markup] = []
     for mark in marks_of(chart.x, scale):
@@ -454,6 +485,91 @@ def draw_bars(chart: BarChart) -> Markup:
                 pieces.append(element("rect", title, class_=class_, **size))
         pieces.append(element("text", bar.text, class_="value", x=edges[-1] + 6, y=middle))
     return canvas(*pieces, height=height, aria_label=chart.title)
+
+
+def bars_height(chart: BarChart) -> int:
+    """How high a chart of bars is."""
+    return BAR_TOP + len(chart.bars) * (BAR_HEIGHT + 6) + 26
+
+
+# Points in rows.
+
+
+def draw_dots(chart: DotChart) -> Markup:
+    """Rows of points, those of one row below each other so that equal ones can be seen."""
+    reached = [
+        end
+        for series in chart.series
+        for (value, _), half in zip(series.points, spread_of(series), strict=True)
+        for end in (value, value + half)
+    ]
+    across = scale_of(chart.x, reached, DOTS_LEFT, DOTS_WIDTH - RIGHT)
+    if across is None:
+        return NOTHING
+    edges = row_edges(chart)
+    floor = edges[-1]
+    pieces: list[Markup] = []
+    for mark in marks_of(chart.x, across):
+        at = across.place(mark)
+        pieces.append(element("line", class_="grid", x1=at, x2=at, y1=edges[0], y2=floor))
+        label = TEXTS[chart.x.unit](mark)
+        pieces.append(element("text", label, x=at, y=floor + 16, text_anchor="middle"))
+    for name, (top, bottom) in zip(chart.rows, pairwise(edges), strict=True):
+        pieces.append(element("line", class_="axis", x1=0, x2=across.end, y1=bottom, y2=bottom))
+        lines = name.split("\n")
+        first = (top + bottom) / 2 + 4 - 7 * (len(lines) - 1)
+        pieces += [
+            element("text", line, x=DOTS_LEFT - 20, y=first + 14 * number, text_anchor="end")
+            for number, line in enumerate(lines)
+        ]
+    pieces += [draw_row_points(series, chart, across, edges) for series in chart.series]
+    middle = (DOTS_LEFT + across.end) / 2
+    title = element(
+        "text", titled(chart.x), class_="title", x=middle, y=floor + 38, text_anchor="middle"
+    )
+    width, height = size_of(chart)
+    return canvas(*pieces, title, width=width, height=height, aria_label=chart.title)
+
+
+def spread_of(series: Series) -> tuple[float, ...]:
+    """Half the width of each point's interval; 0 if it has none."""
+    return series.spread or (0.0,) * len(series.points)
+
+
+def in_row(chart: DotChart, row: int) -> list[str]:
+    """The names of those that have a point in this row."""
+    return [one.name for one in chart.series if any(place == row for _, place in one.points)]
+
+
+def row_edges(chart: DotChart) -> list[int]:
+    """Where the rows begin, and where the last one ends."""
+    edges = [DOTS_TOP]
+    for row in range(len(chart.rows)):
+        edges.append(edges[-1] + max(DOTS_ROW, DOT * len(in_row(chart, row)) + DOT))
+    return edges
+
+
+def draw_row_points(series: Series, chart: DotChart, across: Scale, edges: Sequence[int]) -> Markup:
+    """The points of one series, each at its height in its row."""
+    pieces: list[Markup] = []
+    for (value, place), half in zip(series.points, spread_of(series), strict=True):
+        row = int(place)
+        names = in_row(chart, row)
+        y = (edges[row] + edges[row + 1]) / 2 + DOT * (
+            names.index(series.name) - (len(names) - 1) / 2
+        )
+        x = across.place(value)
+        if value < across.low:
+            # What is less than the axis shows stands at its beginning, and points beyond it.
+            title = element("title", f"{series.name}: less than the axis shows")
+            outline = f"M{x - 5:.1f} {y - 4:.1f}L{x - 13:.1f} {y:.1f}L{x - 5:.1f} {y + 4:.1f}"
+            pieces.append(element("path", title, d=outline, class_="beyond"))
+        elif half > 0:
+            left, right = across.place(max(value - half, across.low)), across.place(value + half)
+            pieces.append(element("line", x1=left, x2=right, y1=y, y2=y))
+        pieces.append(draw_marker(series.look.marker, x, y))
+    classes = f"line c{series.look.colour}"
+    return element("g", *pieces, class_=classes, data_series=series.name)
 
 
 # Layers.

@@ -24,6 +24,9 @@ TIMES_NS: Final = (
 )
 """Round durations below a minute."""
 
+LOG_TIMES_S: Final = (600, 3600, 6 * 3600, 24 * 3600, 7 * 24 * 3600, 70 * 24 * 3600)
+"""Marks of a logarithmic axis beyond 100 seconds, where powers of ten are no round durations."""
+
 LONG_TIMES_S: Final = (60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400)
 
 
@@ -83,6 +86,16 @@ def duration_marks(low: float, high: float) -> list[float]:
     return [float(number * step) for number in range(math.ceil(low / step), int(high // step) + 1)]
 
 
+def log_duration_marks(low: float, high: float) -> list[float]:
+    """Powers of ten up to 100 s, then minutes, hours, days; `low` and `high` in nanoseconds."""
+    hundred_seconds = 100 * NS_OF_UNIT["s"]
+    if high <= hundred_seconds:
+        return log_marks(low, high)
+    short = log_marks(low, hundred_seconds) if low < hundred_seconds else []
+    long = [float(seconds * NS_OF_UNIT["s"]) for seconds in LOG_TIMES_S]
+    return [*short, *(mark for mark in long if low <= mark <= high)]
+
+
 def number_text(value: float) -> str:
     """A number on an axis: 1,000 and 0.5, but 1M instead of 1,000,000."""
     if abs(value) >= 999_999.5:
@@ -117,9 +130,10 @@ def time_text(value: float) -> str:
     """A duration in nanoseconds, without zeros that say nothing; `2 h` where seconds are many."""
     if value < 0:
         return f"-{time_text(-value)}"
-    for unit, least in (("h", 2 * NS_OF_UNIT["h"]), ("min", 2 * NS_OF_UNIT["min"])):
-        if value >= least:
-            return f"{plain(value / NS_OF_UNIT[unit])} {unit}"
+    hour_ns, minute_ns = NS_OF_UNIT["h"], NS_OF_UNIT["min"]
+    for unit, unit_ns in (("d", 24 * hour_ns), ("h", hour_ns), ("min", minute_ns)):
+        if value >= 2 * unit_ns:
+            return f"{plain(value / unit_ns)} {unit}"
     number, blank, unit = duration_text(value).partition(" ")
     short = number.rstrip("0").rstrip(".") if "." in number else number
     return f"{short}{blank}{unit}"

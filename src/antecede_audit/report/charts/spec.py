@@ -1,6 +1,7 @@
 """What a chart shows: plain values, which `antecede_audit.report.charts.draw` turns into SVG."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias, get_args
 
 Unit: TypeAlias = Literal["number", "count", "time", "share"]
@@ -23,6 +24,8 @@ class Look:
 
     colour: int
     dash: int = 0
+    shape: Marker | None = None
+    """The shape of its points, where colour alone would not tell lines apart."""
 
     @property
     def dashes(self) -> str:
@@ -32,7 +35,7 @@ class Look:
     @property
     def marker(self) -> Marker:
         """The shape of its points."""
-        return MARKERS[(self.colour - 1) % len(MARKERS)]
+        return self.shape or MARKERS[(self.colour - 1) % len(MARKERS)]
 
 
 FAMILIES: Final[dict[str, Look]] = {
@@ -69,6 +72,24 @@ def look_of(name: str, number: int = 0) -> Look:
     """How a protocol is drawn; one that is not in the catalogue goes by its number."""
     known = FAMILIES.get(name.partition("+")[0])
     return OTHERS[number % len(OTHERS)] if known is None else known
+
+
+def distinct_looks(names: Iterable[str]) -> dict[str, Look]:
+    """Looks of protocols whose points stand alone: shapes differ, and beyond eight the colours."""
+    looks: dict[str, Look] = {}
+    family = list(FAMILIES)
+    every = list(dict.fromkeys(names))
+    known = [name for name in every if name in FAMILIES]
+    others = [name for name in every if name not in FAMILIES]
+    for number, name in enumerate([*sorted(known, key=family.index), *others]):
+        look = look_of(name, number)
+        shapes = (look.marker, *MARKERS)
+        taken = {one.marker for one in looks.values()}
+        alike = {one.marker for one in looks.values() if one.colour == look.colour}
+        free = [shape for shape in shapes if shape not in taken]
+        free += [shape for shape in shapes if shape not in alike]
+        looks[name] = replace(look, shape=free[0] if free else look.marker)
+    return looks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +171,20 @@ class StackChart:
     note: str = ""
 
 
-Chart: TypeAlias = LineChart | BarChart | StackChart
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DotChart:
+    """Points in rows: what many measured in the same settings, each setting a row."""
+
+    title: str
+    x: Axis
+    rows: tuple[str, ...]
+    """What the rows are called; a line break makes two lines of a name."""
+    series: tuple[Series, ...]
+    """A point is a value and the number of its row; spread is along the axis."""
+    note: str = ""
+
+
+Chart: TypeAlias = LineChart | BarChart | StackChart | DotChart
 
 WAITS: Final = ("send buffer", "on the way", "receive buffer")
 """Where a message spends its time, in the words of the page."""

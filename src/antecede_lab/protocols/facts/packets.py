@@ -12,7 +12,7 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.values import Message, MessagePacket, Packet, Value
+from antecede.core.packets import Message, MessagePacket, Packet, Value
 
 
 @final

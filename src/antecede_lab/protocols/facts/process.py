@@ -28,9 +28,9 @@ from antecede.core.checks import PAYLOAD_LIMIT, check_distinct, checked_payload,
 from antecede.core.effects import Effect
 from antecede.core.errors import BufferFull, LocalError, RemoteError
 from antecede.core.hybrid.rule import RECEIVE_LIMIT, RESEND_BATCH, SEND_LIMIT
+from antecede.core.packets import Message, Packet
 from antecede.core.process import EffectList, Outbox
 from antecede.core.retransmission import PATIENCE_NS
-from antecede.core.values import Message, Packet
 from antecede_lab.protocols.facts.checks import (
     check_ask,
     check_message,

@@ -27,9 +27,9 @@ from antecede.core.checks import (
 )
 from antecede.core.effects import Effect
 from antecede.core.errors import LocalError, RemoteError
-from antecede.core.expelling import ExpulsionProcess
-from antecede.core.fence import NoticedPeer
+from antecede.core.expulsion import ExpulsionProcess, NoticedPeer
 from antecede.core.hybrid.rule import RECEIVE_LIMIT, SEND_LIMIT
+from antecede.core.packets import Packet
 from antecede.core.process import (
     NEVER_NS,
     OWNERS_NAMED,
@@ -39,7 +39,6 @@ from antecede.core.process import (
     PermitsOwed,
 )
 from antecede.core.retransmission import PATIENCE_NS
-from antecede.core.values import Packet
 from antecede_lab.protocols.facts.checks import check_limits
 from antecede_lab.protocols.facts.delivered import CACHE_LIMIT, KnownDeliveries
 from antecede_lab.protocols.facts.draft import ReportDrafter

@@ -10,11 +10,11 @@ from typing import ClassVar, Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.fence import NoticedPeer
+from antecede.core.expulsion import NoticedPeer
+from antecede.core.packets import Message
 from antecede.core.process import NEVER_NS
 from antecede.core.retransmission import RetransmissionTimer
 from antecede.core.sliding import SlidingArray
-from antecede.core.values import Message
 from antecede_lab.protocols.facts.delivered import KnownDeliveries
 from antecede_lab.protocols.facts.packets import (
     SENDER_ITSELF,

@@ -10,7 +10,7 @@ from antecede.core.process import NEVER_NS
 from antecede.core.sliding import SlidingArray
 from antecede.endpoint.endpoint import Endpoint
 from antecede.membership.contact import NEW
-from antecede.membership.tokens import TokenSource
+from antecede.membership.identity import TokenSource
 from antecede.transport.peer_lifecycle import LEAVE_WHEN_RELEASED
 from antecede.wire.frames import FRAME_OVERHEAD_MAX
 from antecede_lab.simulator.nodes.adversary import InterceptedPacket

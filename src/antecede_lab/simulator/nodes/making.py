@@ -10,8 +10,7 @@ from antecede.durability.node_state import DurableNodeState
 from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.limits import Limits
 from antecede.membership.handshake_crypto import HandshakeCrypto
-from antecede.membership.identity import Identity
-from antecede.membership.tokens import TokenSource
+from antecede.membership.identity import Identity, TokenSource
 from antecede.transport.flow_control import MESSAGE_COST
 from antecede.transport.session import ME
 from antecede_lab.simulator.nodes.rows import ObservedNode

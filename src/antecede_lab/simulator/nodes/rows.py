@@ -4,7 +4,7 @@ from typing import Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.values import Message, Packet
+from antecede.core.packets import Message, Packet
 from antecede.transport.event_rows import EventSink
 from antecede_audit.judging.accounts import Account, Send
 from antecede_lab.simulator.metadata_size import MetadataSize

@@ -13,8 +13,8 @@ from mypy_extensions import i64
 
 from antecede.core.catalogue import NOT_FOR_NODES, ProtocolInfo
 from antecede.core.errors import LocalError
+from antecede.core.packets import Message
 from antecede.core.process import NEVER_NS, NodeProcess
-from antecede.core.values import Message
 from antecede.endpoint.limits import Limits
 from antecede.events import Report
 from antecede.membership.contact import AWAY, Contact

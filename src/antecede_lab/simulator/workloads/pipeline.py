@@ -8,7 +8,7 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from antecede.core.values import Message
+from antecede.core.packets import Message
 from antecede.network_model.keyed_random import WORKLOAD, KeyedRandom
 from antecede_lab.simulator.workloads.workload import Agenda, Workload, check_traffic
 

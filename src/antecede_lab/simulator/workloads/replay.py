@@ -16,7 +16,7 @@ from mypy_extensions import i64
 
 from antecede.core.checks import PAYLOAD_LIMIT
 from antecede.core.errors import LocalError
-from antecede.core.values import Message
+from antecede.core.packets import Message
 from antecede_audit.eventlog.workload import WorkloadRow, check_workload
 from antecede_lab.simulator.workloads.workload import Agenda, Workload
 

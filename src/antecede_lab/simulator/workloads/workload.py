@@ -12,7 +12,7 @@ from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.checks import ID_LIMIT, PAYLOAD_LIMIT
 from antecede.core.errors import LocalError
-from antecede.core.values import Message
+from antecede.core.packets import Message
 from antecede_lab.simulator.calendar import WAKE, Calendar
 
 MESSAGES_MAX: Final = 1 << 40

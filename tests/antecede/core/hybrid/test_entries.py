@@ -7,8 +7,8 @@ from mypy_extensions import i64
 
 from antecede.core.cloning import twin_of
 from antecede.core.hybrid.state import SentEntry, SentWindow
+from antecede.core.packets import Message
 from antecede.core.sliding import RING_SIZE_KEPT
-from antecede.core.values import Message
 from tests.papers.counting import LineCounter, assert_constant, interpreted_only
 
 

@@ -7,9 +7,8 @@ import pytest
 
 from antecede.core.effects import Effect, Transmit
 from antecede.core.hybrid.rule import HybridProcess
-from antecede.core.packets import DataPacket, Permit
+from antecede.core.packets import DataPacket, Message, Permit
 from antecede.core.process import EffectList, NodeProcess
-from antecede.core.values import Message
 from antecede_lab.catalogue import PROTOCOLS
 from tests.seeds import seeds
 

@@ -96,7 +96,7 @@ def test_with_keys_nobody_on_the_way_can_read_anything(bind: str) -> None:
 def overheard(node: Node) -> list[bytes]:
     """What leaves a node from now on."""
     heard: list[bytes] = []
-    transport = node._transport
+    transport = node._carrier
     send = transport.send
 
     def listening(datagrams: list) -> None:  # type: ignore[type-arg]  # whatever a transport takes
@@ -144,9 +144,9 @@ def test_connections_that_break_lose_nothing_and_repeat_nothing() -> None:
 
 
 def break_connections(node: Node) -> None:
-    transport = node._transport
+    transport = node._carrier
     assert isinstance(transport, TcpCarrier)
-    for road in list(transport._roads.values()):
+    for road in list(transport._connections.values()):
         road.break_off()
 
 
@@ -226,7 +226,7 @@ async def published(broker: Broker, command: bytes) -> None:
 def test_a_node_that_is_abandoned_leaves_the_broker() -> None:
     async def story(broker: Broker) -> bool:
         node = await open_node("alice", bind=broker.address)
-        transport = node._transport
+        transport = node._carrier
         assert isinstance(transport, NatsCarrier)
         node.abandon()
         await transport.wait_closed()

@@ -141,7 +141,7 @@ def test_a_node_of_a_version_that_is_not_spoken_is_refused_and_told_why() -> Non
         name, reason, _ = read_refusal(WireReader(answer, 1))
         assert name == "bob"
         assert f"bob speaks versions {OLDEST_VERSION} to {VERSION}" in reason
-        refused = bob.wait_for_event("Refused")
+        refused = bob.wait_for_event("PeerRefused")
         assert f"it speaks versions {NEWER} to {NEWER}" in refused["reason"]
 
 
@@ -151,7 +151,7 @@ def test_a_node_that_is_refused_for_its_version_says_so_and_its_sends_wait() -> 
         _, source = own.recvfrom(1 << 16)
         own.sendto(write_refusal("bob", "bob speaks versions 8 to 8; upgrade"), source)
 
-        refused = alice.wait_for_event("Refused")
+        refused = alice.wait_for_event("PeerRefused")
         assert (refused["name"], "versions 8 to 8" in refused["reason"]) == ("bob", True)
         assert "bob refuses: bob speaks versions 8 to 8" in alice.explain()
         state = alice.state()
@@ -169,7 +169,7 @@ def test_newer_nodes_that_still_speak_our_version_are_welcome() -> None:
 
 def test_a_node_that_nobody_introduced_is_refused_unless_strangers_are_welcome() -> None:
     with member("bob", {}) as bob, member("alice", {"bob": bob.address}) as alice:
-        refused = alice.wait_for_event("Refused")
+        refused = alice.wait_for_event("PeerRefused")
         assert "alice is not one of bob's peers" in refused["reason"]
 
     with (

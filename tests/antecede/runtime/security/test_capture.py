@@ -18,19 +18,19 @@ class Wire(asyncio.DatagramProtocol):
     def __init__(self, bob: tuple[str, int]) -> None:
         self._bob = bob
         self._alice: tuple[str, int] | None = None
-        self._transport: asyncio.DatagramTransport | None = None
+        self._carrier: asyncio.DatagramTransport | None = None
         self.captured: list[bytes] = []
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.DatagramTransport, transport)
+        self._carrier = cast(asyncio.DatagramTransport, transport)
 
     def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
         self.captured.append(data)
         if addr != self._bob:
             self._alice = addr
         target = self._alice if addr == self._bob else self._bob
-        if target is not None and self._transport is not None:
-            self._transport.sendto(data, target)
+        if target is not None and self._carrier is not None:
+            self._carrier.sendto(data, target)
 
 
 async def captured() -> list[bytes]:

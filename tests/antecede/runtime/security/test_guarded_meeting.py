@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from antecede.endpoint.endpoint import Endpoint
-from antecede.events import PeerMet, PeerRestarted, Refused
+from antecede.events import PeerMet, PeerRefused, PeerRestarted
 from antecede.network_model.faults import Faults
 from antecede.runtime.security.keys import ClusterKey, ClusterRing
 from antecede.runtime.security.noise_handshake import NoiseCrypto
@@ -150,7 +150,7 @@ def test_with_a_wrong_key_nobody_is_met_and_nothing_changes(wrong: str) -> None:
     assert state_of(bob)[3:] == before
     assert bob.take_inbox() == []
     assert not any(letter.data[0] == KEYED_WELCOME for letter in post.carried)
-    assert [type(report) for report in bob.reports] in ([], [Refused])
+    assert [type(report) for report in bob.reports] in ([], [PeerRefused])
 
 
 def test_a_peer_changes_its_key_while_both_are_known() -> None:
@@ -170,8 +170,8 @@ def test_plaintext_and_keys_do_not_mix_and_both_say_so() -> None:
     post.pass_time(5 * SECOND)
     assert not session_of(ann, BOB).met
     assert not session_of(bob, ANN).met
-    assert [report.name for report in ann.reports if isinstance(report, Refused)] == [BOB]
-    assert [report.name for report in bob.reports if isinstance(report, Refused)] == [ANN]
+    assert [report.name for report in ann.reports if isinstance(report, PeerRefused)] == [BOB]
+    assert [report.name for report in bob.reports if isinstance(report, PeerRefused)] == [ANN]
 
 
 def test_a_plain_datagram_with_the_right_token_is_dropped() -> None:

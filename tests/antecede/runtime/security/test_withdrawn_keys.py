@@ -9,7 +9,7 @@ from antecede import Peer, Settings, open_node
 from antecede.endpoint.endpoint import Endpoint
 from antecede.errors import LocalError
 from antecede.events import NodeFenced, PeerExpelled, PeerMet, PeerRestarted, Report
-from antecede.membership.fences import KEY_WITHDRAWN
+from antecede.membership.expulsions import KEY_WITHDRAWN
 from antecede.runtime.security.keys import PeerRing, PublicKey, parse_public
 from antecede.wire.handshake import KEYED_HELLO, KEYED_WELCOME
 from tests.antecede.endpoint.endpoints import (

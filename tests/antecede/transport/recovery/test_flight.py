@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antecede.core.process import NEVER_NS
+from antecede.transport.recovery.ack_ranges import AckRanges
 from antecede.transport.recovery.in_flight import (
     ACKED,
     IN_FLIGHT,
@@ -15,7 +16,6 @@ from antecede.transport.recovery.in_flight import (
     InFlight,
     SentDatagram,
 )
-from antecede.transport.recovery.ranges import AckRanges
 
 PATIENCE_NS = 100
 KEEP_NS = 1_000

@@ -4,6 +4,7 @@ import pytest
 
 from antecede.core import RemoteError
 from antecede.core.process import NEVER_NS
+from antecede.transport.recovery.ack_ranges import AckRanges
 from antecede.transport.recovery.cubic import DECREASE, INITIAL_DATAGRAMS, LEAST_DATAGRAMS
 from antecede.transport.recovery.in_flight import SentDatagram
 from antecede.transport.recovery.path import (
@@ -12,7 +13,6 @@ from antecede.transport.recovery.path import (
     PROBE_NS_MAX,
     Path,
 )
-from antecede.transport.recovery.ranges import AckRanges
 from antecede.transport.recovery.round_trip import ACK_DELAY_NS
 
 MS = 1_000_000

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from librt.strings import BytesWriter
 
 from antecede.core import RemoteError
-from antecede.transport.recovery.ranges import (
+from antecede.transport.recovery.ack_ranges import (
     RANGES_KEPT,
     RANGES_SENT,
     AckRanges,

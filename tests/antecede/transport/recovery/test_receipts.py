@@ -3,7 +3,7 @@
 from librt.strings import BytesWriter
 
 from antecede.core.process import NEVER_NS
-from antecede.transport.recovery.receipts import AckTracker
+from antecede.transport.recovery.ack_ranges import AckTracker
 from antecede.transport.recovery.round_trip import ACK_DELAY_NS
 
 MS = 1_000_000

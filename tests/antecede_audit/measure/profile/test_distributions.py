@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from antecede_audit.measure.distributions import Distribution, distributions_of
-from antecede_audit.report.profile_plots import share_points
+from antecede_audit.report.profile_page import points_at_least, points_at_most
 from antecede_audit.spark.measure_stages import histograms, rows_by_run
 from antecede_lab.simulator.histogram import Histogram, bucket_of
 
@@ -70,12 +70,15 @@ def test_figures_have_names() -> None:
 
 
 def test_the_line_of_values_that_are_all_equal_can_be_seen() -> None:
-    assert share_points(distribution([26, 26]), reverse=True) == ([0, 26], [1.0, 1.0])
-    assert share_points(distribution([26, 26]), reverse=False) == ([26, 26], [0.0, 1.0])
+    assert list(points_at_least(distribution([26, 26]), 0)) == [(0, 1.0), (27, 1.0)]
+    assert list(points_at_most(distribution([26, 26]))) == [(26, 0.0), (26, 1.0)]
 
 
-def test_shares_of_at_least_x_begin_with_all() -> None:
-    assert share_points(distribution([1, 3, 3, 5]), reverse=True) == (
-        [0, 1, 3, 5],
-        [1.0, 1.0, 0.75, 0.25],
-    )
+def test_shares_of_at_least_x_begin_with_all_and_change_after_each_value() -> None:
+    found = distribution([1, 3, 3, 5])
+    assert list(points_at_least(found, 0)) == [(0, 1.0), (2, 0.75), (4, 0.25), (6, 0.25)]
+
+
+def test_a_logarithmic_axis_of_counts_begins_with_the_share_that_is_not_zero() -> None:
+    found = distribution([0, 0, 1, 40])
+    assert list(points_at_least(found, 1)) == [(1, 0.5), (2, 0.25), (41, 0.25)]

@@ -181,11 +181,10 @@ def test_the_command_line_shows_tables_and_draws_plots(
     assert "effects of a delivery" in result.output
     plots = {file.name for file in (out / "plots").iterdir()}
     names = ("activity", "conversations", "degrees", "depth", "fan-out", "sizes", "times")
-    assert plots == {f"{name}.{suffix}" for name in names for suffix in ("png", "svg")}
-    assert (out / "plots" / "times.png").read_bytes().startswith(b"\x89PNG")
-    assert "Half of the effects leave within 1.0" in (out / "plots" / "times.svg").read_text(
+    assert plots == {f"{name}.svg" for name in names}
+    assert "<title>Half of the effects leave within 1.0" in (out / "plots" / "times.svg").read_text(
         encoding="utf-8"
-    ).replace("\n", " ")
+    )
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
     review = summary["runs"]["review"]
     assert (review["messages"], review["measures"]["depth"]["max"]) == (11, 4)

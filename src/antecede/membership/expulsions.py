@@ -1,0 +1,338 @@
+"""Who is expelled: incarnations without which this node goes on, whatever they do.
+
+The core knows processes by their ids, which are this node's own; on the wire an incarnation is its
+name and its number. Here one is turned into the other. Numbers of incarnations grow, so one number
+per name is enough to refuse that incarnation and all before it, for ever.
+
+The expelled may still speak: what they say does not count, but they are told. One that was talked
+to is known by its token. One that has not heard that it was expelled, because it comes back from
+its journal, has never met us or said too little for the news to be the answer, says hello and gets
+a welcome, and the news. One that answers a hello of ours gets the news at once.
+"""
+
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from antecede.core.errors import RemoteError
+from antecede.core.expulsion import EXPELLED_LIMIT
+from antecede.durability.node_state import DurableNodeState
+from antecede.events import NodeFenced
+from antecede.membership.handshake_crypto import HandshakeMessage
+from antecede.membership.identity import DerivedTokens, Identity
+from antecede.membership.sessions import SessionTable
+from antecede.transport.datagram import Datagram
+from antecede.transport.session import ME, Session
+from antecede.wire.expulsions import ExpulsionRecord
+from antecede.wire.handshake import FORMER_IS_OVER, GREETING_SIZE, WELCOME, Greeting, write_greeting
+
+RESTARTED: Final = "restarted"
+"""Why the former incarnation of a peer that came back is expelled."""
+
+KEY_WITHDRAWN: Final = "its key was withdrawn"
+REMOVED: Final = "removed"
+"""Why a peer is expelled that may not be one any more."""
+
+LEFT_OWING: Final = "it has left, and owes permits"
+"""Why one that has stopped is expelled: others would wait for it for ever."""
+
+HEARSAY_MAX: Final = 1 << 14
+"""Incarnations that were never heard of, and that one peer may say are expelled: each is kept. As
+many as the peers of a node, so that who has lost them all can tell whoever comes after them."""
+
+
+@final
+class Expulsions:
+    """The expelled incarnations that one node knows of."""
+
+    __slots__ = (
+        "_hearsay", "_ids", "_incarnation", "_kept", "_met", "_name", "_newest", "_sessions",
+        "_stones",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        incarnation: i64,
+        sessions: SessionTable,
+        kept: DurableNodeState | None = None,
+    ) -> None:
+        self._name: Final = name
+        self._incarnation: i64 = incarnation
+        self._sessions: Final = sessions
+        # What is told of each, by its id in the core; and the ids, by what is told: the name and
+        # the incarnation, which also stands for ids of incarnations before it.
+        self._stones: Final[dict[int, ExpulsionRecord]] = {}
+        self._ids: Final[dict[str, dict[int, list[int]]]] = {}
+        # The newest expelled incarnation of each name.
+        self._newest: Final[dict[str, int]] = {}
+        # The ids of all that were met, by name and incarnation: also of those that are over, which
+        # may owe permits.
+        self._met: Final[dict[str, dict[int, int]]] = {}
+        # How many that nobody here had heard of each peer has told of.
+        self._hearsay: Final[dict[str, int]] = {}
+        self._kept: Final = kept
+        if kept is not None:
+            for process, stone in kept.stones.items():
+                self._put(process, stone)
+                self._note_newest(process, stone)
+
+    def met(self, session: Session) -> None:
+        """A peer is there, and it is known which incarnation it is."""
+        self._met.setdefault(session.name, {})[int(session.incarnation)] = int(session.id)
+
+    def is_expelled(self, name: str, incarnation: i64) -> bool:
+        """Whether this incarnation is expelled, or one that came after it."""
+        newest = self._newest.get(name)
+        return newest is not None and incarnation <= newest
+
+    def is_me(self, stone: ExpulsionRecord) -> bool:
+        """Whether this very node is meant; an earlier life of it is just another incarnation."""
+        return stone.name == self._name and stone.incarnation == self._incarnation
+
+    def newest_number(self, name: str) -> i64:
+        """The number of the newest expelled incarnation of a name; 0 if there is none."""
+        return self._newest.get(name, 0)
+
+    def renumber(self, incarnation: i64) -> None:
+        """This node, which nobody has met, has another number."""
+        self._incarnation = incarnation
+
+    def is_full(self) -> bool:
+        """Whether news of more is refused."""
+        return len(self._stones) >= EXPELLED_LIMIT
+
+    def newest_of(self, name: str) -> int:
+        """The id of the newest expelled incarnation of a name; `ME` if there is none."""
+        expelled = self._ids.get(name)
+        newest = None if expelled is None else expelled.get(self._newest.get(name, 0))
+        return ME if newest is None else newest[0]
+
+    def record_of(self, process: int) -> ExpulsionRecord | None:
+        """What is known of an expelled process."""
+        return self._stones.get(process)
+
+    def own_report(self, told_by: str) -> NodeFenced:
+        """That this node is expelled itself, as somebody has said."""
+        stone = self._stones.get(ME)
+        if stone is None:
+            return NodeFenced(name=self._name, by="?", reason="", told_by=told_by)
+        return NodeFenced(name=self._name, by=stone.by, reason=stone.reason, told_by=told_by)
+
+    def record_for(self, session: Session) -> ExpulsionRecord | None:
+        """What an expelled one is to be told of itself.
+
+        The newest stone of a name stands for all before it, but each knows only its own number.
+        """
+        found = self._stones.get(session.id)
+        if found is None:
+            return None
+        return ExpulsionRecord(found.name, session.incarnation, found.by, found.reason)
+
+    def records_of(self, processes: list[int]) -> dict[int, ExpulsionRecord]:
+        """What is to be told of these, by their ids in the core."""
+        return {process: self._stones[process] for process in processes}
+
+    def read_notices(self, session: Session, stones: list[ExpulsionRecord]) -> list[int]:
+        """A peer says who is expelled; their ids in the core."""
+        self._count_hearsay(session, stones)
+        processes: list[int] = []
+        for stone in stones:
+            for process in self._ids_up_to(stone):
+                processes.append(process)
+                self.remember(process, stone)
+        # Who tells of them need not be told: its own word may be the only one that comes.
+        session.noted(processes)
+        return processes
+
+    def read_noted(self, session: Session, stones: list[ExpulsionRecord]) -> list[int]:
+        """A peer has taken note of these; their ids in the core."""
+        known: list[int] = []
+        for stone in stones:
+            for incarnation, processes in self._ids.get(stone.name, {}).items():
+                if incarnation <= stone.incarnation:
+                    known += processes
+        session.noted(known)
+        return known
+
+    def _count_hearsay(self, session: Session, stones: list[ExpulsionRecord]) -> None:
+        """`RemoteError` if a peer tells of more that nobody here has heard of than may be true."""
+        strange = 0
+        for stone in stones:
+            if self._known_id(stone) < 0:
+                strange += 1
+        if strange > 0:
+            strange += self._hearsay.get(session.name, 0)
+            if strange > HEARSAY_MAX:
+                raise RemoteError(f"news of {strange} that nobody has heard of")
+            self._hearsay[session.name] = strange
+
+    def remember(self, process: i64, stone: ExpulsionRecord) -> None:
+        """From now on this incarnation is expelled."""
+        if process not in self._stones:
+            self._put(process, stone)
+            if self._kept is not None:
+                self._kept.on_expelled(process, stone)
+        self._note_newest(process, stone)
+
+    def _put(self, process: i64, stone: ExpulsionRecord) -> None:
+        self._stones[process] = stone
+        # The first is that incarnation; it stands for those that follow.
+        expelled = self._ids.setdefault(stone.name, {})
+        expelled.setdefault(int(stone.incarnation), []).append(int(process))
+
+    def _note_newest(self, process: i64, stone: ExpulsionRecord) -> None:
+        if process != ME and stone.incarnation > self._newest.get(stone.name, 0):
+            self._newest[stone.name] = stone.incarnation
+
+    def _ids_up_to(self, stone: ExpulsionRecord) -> list[int]:
+        """The core's ids of an incarnation, and of those before it that are talked to."""
+        ids = [int(self._id_of(stone))]
+        for session in self._sessions.named(stone.name):
+            if 0 < session.incarnation < stone.incarnation:
+                ids.append(int(session.id))
+        return ids
+
+    def _id_of(self, stone: ExpulsionRecord) -> i64:
+        """The core's id of an incarnation; a new one if it was never heard of."""
+        known = self._known_id(stone)
+        return self._sessions.new_id() if known < 0 else known
+
+    def _known_id(self, stone: ExpulsionRecord) -> i64:
+        """The core's id of an incarnation; -1 if it was never heard of."""
+        if self.is_me(stone):
+            return ME
+        expelled = self._ids.get(stone.name)
+        if expelled is not None and stone.incarnation in expelled:
+            return expelled[stone.incarnation][0]
+        for session in self._sessions.named(stone.name):
+            if session.incarnation == stone.incarnation:
+                return session.id
+        return self._met.get(stone.name, {}).get(stone.incarnation, -1)
+
+
+GHOSTS_MAX: Final = 1024
+"""Expelled incarnations that are told so if they speak; the oldest gives way."""
+
+
+@final
+class ExpelledSpeakers:
+    """The expelled incarnations that one node may hear from."""
+
+    __slots__ = (
+        "_answered",
+        "_fences",
+        "_me",
+        "_out",
+        "_recalled",
+        "by_token",
+        "split",
+        "to_tell",
+    )
+
+    def __init__(
+        self, me: Identity, fences: Expulsions, recalled: DerivedTokens, out: list[Datagram]
+    ) -> None:
+        self._me: Final = me
+        self._fences: Final = fences
+        self._recalled: Final = recalled
+        self._out: Final = out
+        self.by_token: Final[dict[int, Session]] = {}
+        # Those that have just said hello, or answered one, and have to be told, in so many bytes
+        # at most; and the tokens of the hellos that were answered, by name.
+        self.to_tell: list[tuple[Session, int]] = []
+        self._answered: Final[dict[str, int]] = {}
+        # The incarnation of each name that has expelled this node as well.
+        self.split: Final[dict[str, int]] = {}
+
+    def add(self, session: Session) -> None:
+        """A session with somebody who is expelled now, if there ever was one."""
+        if session.token_in == 0:
+            return
+        self.by_token[session.token_in] = session
+        if len(self.by_token) > GHOSTS_MAX:
+            del self.by_token[next(iter(self.by_token))]
+
+    def welcome(
+        self,
+        greeting: Greeting,
+        newest: i64,
+        address: object,
+        letter: HandshakeMessage | None,
+        now_ns: i64,
+    ) -> None:
+        """Answer the hello of one who does not know yet that it is expelled.
+
+        It hears of the newest of its name: if it has just begun, it can begin above that.
+        """
+        known = self.by_token.get(greeting.echo)
+        if known is not None and is_of(known, greeting):
+            # It still has the session in which it was talked to, and understands what is said
+            # there.
+            self.to_tell.append((known, GREETING_SIZE))
+            return
+        token = self._recalled.token(
+            self._fences.newest_of(greeting.name), greeting.incarnation, greeting.name
+        )
+        session = self._session(greeting, token, address, now_ns)
+        if session is None:
+            return
+        answer = self._me.greeting(greeting.name, session.token_in, greeting.token, newest, 0)
+        answer.keeps |= FORMER_IS_OVER
+        data = write_greeting(WELCOME, answer)
+        if letter is not None:
+            data = letter.reply(data)
+            session.seal = letter.seal(now_ns)
+        self.add(session)
+        self._out.append(Datagram(address, data))
+        self.to_tell.append((session, GREETING_SIZE - len(data)))
+
+    def on_answer(
+        self, greeting: Greeting, address: object, letter: HandshakeMessage | None, now_ns: i64
+    ) -> None:
+        """One that is expelled has answered a hello of ours: it is there, and is to be told.
+
+        What it says to that comes with the token of the hello.
+        """
+        session = self._session(greeting, greeting.echo, address, now_ns)
+        if session is not None:
+            if letter is not None:
+                session.seal = letter.seal(now_ns)
+            self.by_token.pop(self._answered.get(greeting.name, 0), None)
+            self._answered[greeting.name] = greeting.echo
+            if len(self._answered) > GHOSTS_MAX:
+                del self._answered[next(iter(self._answered))]
+            self.add(session)
+            self.to_tell.append((session, GREETING_SIZE))
+
+    def notes_split(self, name: str, incarnation: i64) -> bool:
+        """An expelled incarnation says that it has expelled this node; False if that was known."""
+        if self.split.get(name) == incarnation:
+            return False
+        self.split.pop(name, None)
+        self.split[name] = incarnation
+        if len(self.split) > GHOSTS_MAX:
+            del self.split[next(iter(self.split))]
+        return True
+
+    def take_to_tell(self) -> list[tuple[Session, int]]:
+        """Those that have to be told now, and in how many bytes at most."""
+        to_tell = self.to_tell
+        self.to_tell = []
+        return to_tell
+
+    def _session(
+        self, greeting: Greeting, token: i64, address: object, now_ns: i64
+    ) -> Session | None:
+        """A session that leads nowhere."""
+        process = self._fences.newest_of(greeting.name)
+        if process == ME:
+            return None
+        session = Session(process, greeting.name, GREETING_SIZE, 0, 0, True, None)
+        session.establish(greeting.incarnation, token, greeting.token, address, False, None, now_ns)
+        return session
+
+
+def is_of(session: Session, greeting: Greeting) -> bool:
+    """Whether a greeting is from the incarnation that a session was with."""
+    return session.name == greeting.name and session.incarnation == greeting.incarnation

@@ -1,0 +1,45 @@
+"""Messaging libraries with something wrong, for the benchmark to notice."""
+
+from collections.abc import Iterator
+from itertools import islice
+
+from bench.live.peer import Contestant, ContestRun, Volley
+from bench.live.peers import tcp_streams
+
+
+class Leaky(tcp_streams.TcpStreams):
+    """Loses one message of each volley."""
+
+    async def source(self, stage: ContestRun, volley: Volley) -> None:
+        await super().source(stage, Leaking(volley))  # type: ignore[arg-type]  # it iterates alike
+
+
+class Leaking:
+    """A volley without its tenth message that counts."""
+
+    def __init__(self, volley: Volley) -> None:
+        self._volley = volley
+
+    def __iter__(self) -> Iterator[bytes]:
+        payloads = iter(self._volley)
+        yield from islice(payloads, 2_010)
+        next(payloads)
+        yield from payloads
+
+
+class Crashing(tcp_streams.TcpStreams):
+    """Does not survive its first message."""
+
+    async def source(self, stage: ContestRun, volley: Volley) -> None:  # noqa: ARG002 it never gets to them
+        raise ValueError("cannot send this")
+
+
+class Absent(tcp_streams.TcpStreams):
+    """Nobody has it."""
+
+    package = "no_such_package"
+
+
+LEAKY: Contestant = Leaky()
+CRASHING: Contestant = Crashing()
+ABSENT: Contestant = Absent()
