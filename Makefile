@@ -120,7 +120,7 @@ build/sources.cksum: FORCE
 
 $(COMPILED) $(TESTED): build/%.stamp: build/sources.cksum $(INSTALLED)
 	rm -rf build/$*
-	ANTECEDE_COMPILE=require ANTECEDE_OPTIMIZE=$(if $(filter tested,$*),0,3) \
+	ANTECEDE_COMPILE=all ANTECEDE_OPTIMIZE=$(if $(filter tested,$*),0,3) \
 	    $(PIP) --no-deps --no-build-isolation --target build/$* .
 	@touch $@
 

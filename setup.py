@@ -1,23 +1,22 @@
-"""Compiles the parts without I/O with mypyc, where there is a C compiler; otherwise pure Python.
+"""Compiles with mypyc what runs for every message, because that makes it several times faster.
 
-Compiled are, as one group in one shared library (`COMPILED` below is the list):
+`pip install .` and the wheel of a release compile `INSTALLED`: of `antecede` all that does no I/O,
+and of `antecede_audit` the kernel that judges event logs. A repository's own build (`make`) sets
+`ANTECEDE_COMPILE=all` and also compiles `LABORATORY`, in the same group, so that calls between the
+two are direct; elsewhere the laboratory is pure Python over compiled messaging. Runtime, Spark's
+stages and command line are interpreted everywhere. The rest of the packaging is in pyproject.toml.
 
-- of `antecede`: core, wire, transport, membership, endpoint, network model, the records of the
-  journal, the event log in memory, and units. None of it does I/O.
-- of `antecede_audit`: the kernel that judges event logs.
-- of `antecede_lab`: protocols, their bytes, simulator and model checker.
+`ANTECEDE_COMPILE` says what to compile:
 
-They do the same several times faster. The runtime, Spark's stages and the command line stay
-interpreted. Everything that does not concern compilation is in pyproject.toml.
+- unset: what an install needs, if it can be; otherwise pure Python is installed, and the reason is
+  left for `antecede --version` to show
+- `require`: the same, and a failure to compile is a failure to install
+- `all`: everything, or fail
+- `no`: nothing
 
-`ANTECEDE_COMPILE` decides: unset or `1` compiles if it can and otherwise says that it did not, `0`
-does not try, `require` makes a failure to compile a failure to install. An editable install is
-never compiled: an extension module beside the sources would shadow every later edit of them.
-
-A package that stays interpreted brings the reason along, for `antecede --version` to show.
-
-`ANTECEDE_OPTIMIZE` is 3 if unset. With 0 the C compiler hurries: for tests, which then run the
-same translation to C in a third of the time to build it.
+An editable install is never compiled: an extension module beside the sources would shadow every
+later edit of them. `ANTECEDE_OPTIMIZE` is the level of the C compiler, 3 if unset; with 0 it builds
+in a third of the time, for tests.
 """
 
 import atexit
@@ -37,8 +36,7 @@ from setuptools.command.build_ext import build_ext
 
 SOURCE = Path("src")
 
-COMPILED = (
-    # Messaging.
+INSTALLED = (
     "antecede/core/**/*.py",
     "antecede/wire/**/*.py",
     "antecede/transport/**/*.py",
@@ -53,9 +51,10 @@ COMPILED = (
     "antecede/eventlog/log.py",
     "antecede/events.py",
     "antecede/units.py",
-    # The judge.
     "antecede_audit/judging/kernel.py",
-    # The laboratory.
+)
+
+LABORATORY = (
     "antecede_lab/catalogue.py",
     "antecede_lab/checker/*.py",
     "antecede_lab/protocols/**/*.py",
@@ -78,17 +77,24 @@ REASON = Path("antecede/not_compiled.txt")
 """Where an interpreted package says why it is one; `antecede/build_mode.py` reads it."""
 
 
-def compiled_sources(source: Path) -> list[str]:
+def compiled_sources(source: Path, patterns: tuple[str, ...]) -> list[str]:
     """The files to compile, in a fixed order; packages stay interpreted, they only re-export."""
-    files = {file for pattern in COMPILED for file in source.glob(pattern)}
+    files = {file for pattern in patterns for file in source.glob(pattern)}
     return sorted(str(file) for file in files if file.name != "__init__.py")
 
 
+def sources() -> list[str]:
+    """The files that this build compiles."""
+    patterns = INSTALLED + LABORATORY if compile_mode() == "all" else INSTALLED
+    return compiled_sources(SOURCE, patterns)
+
+
 def compile_mode() -> str:
-    """What `ANTECEDE_COMPILE` asks for: "1", "0" or "require"."""
-    mode = os.environ.get("ANTECEDE_COMPILE", "1")
-    if mode not in ("0", "1", "require"):
-        sys.exit(f"ANTECEDE_COMPILE is {mode!r}; it must be 0, 1 or require")
+    """What `ANTECEDE_COMPILE` asks for: "", "require", "all" or "no"."""
+    mode = os.environ.get("ANTECEDE_COMPILE", "")
+    mode = {"0": "no", "1": ""}.get(mode, mode)  # as they were called up to version 0.2
+    if mode not in ("", "require", "all", "no"):
+        sys.exit(f"ANTECEDE_COMPILE is {mode!r}; it must be require, all or no")
     return mode
 
 
@@ -115,7 +121,7 @@ def translate() -> list[Extension]:
     # What other layers import, extras among it, need not be there when the hot ones are compiled.
     options = ["--config-file=", "--cache-dir=" + os.devnull, "--ignore-missing-imports"]
     extensions = mypycify(
-        options + compiled_sources(SOURCE),
+        options + sources(),
         opt_level=optimisation(),
         debug_level="0",
         group_name=GROUP,
@@ -169,8 +175,8 @@ class FreshBuild(build):
 
     def run(self) -> None:
         super().run()
-        if compile_mode() == "0":
-            leave_reason(self.build_lib, "ANTECEDE_COMPILE was 0 when it was installed")
+        if compile_mode() == "no":
+            leave_reason(self.build_lib, "ANTECEDE_COMPILE was 'no' when it was installed")
 
 
 class CompileIfPossible(build_ext):
@@ -184,7 +190,7 @@ class CompileIfPossible(build_ext):
         try:
             self.compile()
         except (Exception, SystemExit) as error:
-            if compile_mode() == "require":
+            if compile_mode() in ("require", "all"):
                 raise
             self.fall_back(error)
 
@@ -232,7 +238,7 @@ class CompileIfPossible(build_ext):
         self.ensure_finalized()
         self.parallel = os.cpu_count()
         super().run()
-        say(f"compiled {len(compiled_sources(SOURCE))} modules")
+        say(f"compiled {len(sources())} modules")
 
     def fall_back(self, error: BaseException) -> None:
         """Take back whatever was compiled before the failure, and make the wheel a pure one."""
@@ -273,6 +279,6 @@ def say(text: str) -> None:
 if __name__ == "__main__":
     setup(
         # A placeholder: this package has extensions, but which ones is known when they are built.
-        ext_modules=[] if compile_mode() == "0" else [Extension(GROUP, sources=[])],
+        ext_modules=[] if compile_mode() == "no" else [Extension(GROUP, sources=[])],
         cmdclass={"build": FreshBuild, "build_ext": CompileIfPossible},
     )

@@ -58,6 +58,7 @@ BENCHMARKS: Final = {
     "ingest": Benchmark("bench.ingest", "Ingests of spans, beside Spark's JSON reader."),
     "clocks": Benchmark("bench.clocks", "Repair of clocks, by number of processes."),
     "reproduce": Benchmark("bench.reproduce", "Every figure of the documents again."),
+    "documents": Benchmark("bench.documents", "Whether documents show the recorded figures."),
 }
 
 

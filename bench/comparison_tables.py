@@ -1,19 +1,12 @@
-"""Whether the tables of docs/COMPARISON.md say what is recorded, cell by cell.
-
-    python -m bench.comparison_tables           tell what differs
-    python -m bench.comparison_tables --mend    and put what is recorded in its place
-
-What is recorded is in bench/figures; `make reproduce` makes it again.
-"""
+"""The tables of docs/COMPARISON.md: whether they say what is recorded, cell by cell."""
 
 import re
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.csv_table import read_table
-from bench.reproduce import FIGURES, ROOT
+from bench.results import Row, read_results
+from bench.two_builds import ROOT
 
 PAGE = ROOT / "docs" / "COMPARISON.md"
 NEAR = 0.001
@@ -100,30 +93,34 @@ def written(figure: float) -> str:
     return f"{figure:.{digits_of(figure)}f}"
 
 
+def rows_of(prefix: str) -> Iterator[Row]:
+    """The recorded rows of all claims whose names begin like this."""
+    for name, rows in read_results().items():
+        if name.startswith(prefix):
+            yield from rows
+
+
 def recorded() -> Known:
     """What is recorded."""
     known: Known = {}
-    for file in sorted(FIGURES.glob("comparison-*.csv")):
-        for row in read_table(file):
-            if "quantity" in row:
-                key = row["protocol"], row["quantity"], row["situation"], float(row["at"])
-                known[key] = float(row["mean"])
-    for file in sorted(FIGURES.glob("ks-*.csv")):
-        for row in read_table(file):
-            situation = f"{row['processes']} {float(row['rate']):g}"
-            known["ks", "share of n²", situation, float(row["share"])] = float(row["percent"])
+    for row in rows_of("comparison-"):
+        if "quantity" in row:
+            key = row["protocol"], row["quantity"], row["situation"], float(row["at"])
+            known[key] = float(row["mean"])
+    for row in rows_of("ks-"):
+        situation = f"{row['processes']} {float(row['rate']):g}"
+        known["ks", "share of n²", situation, float(row["share"])] = float(row["percent"])
     return known
 
 
 def verdicts() -> dict[tuple[str, str], str]:
     """What a table says about an aspect of a protocol: the claim, and what was seen instead."""
     said: dict[tuple[str, str], str] = {}
-    for file in sorted(FIGURES.glob("comparison-*.csv")):
-        for row in read_table(file):
-            if "verdict" in row:
-                claim, seen = row["claim"], row["seen"]
-                other = "" if seen == claim.rstrip(FOOTNOTES) else f" → {seen}"
-                said[row["protocol"], row["aspect"]] = f"{MARKS[row['verdict']]} {claim}{other}"
+    for row in rows_of("comparison-"):
+        if "verdict" in row:
+            claim, seen = row["claim"], row["seen"]
+            other = "" if seen == claim.rstrip(FOOTNOTES) else f" → {seen}"
+            said[row["protocol"], row["aspect"]] = f"{MARKS[row['verdict']]} {claim}{other}"
     return said
 
 
@@ -290,12 +287,3 @@ def mend(page: Path = PAGE) -> None:
         row[cell.column] = cell.mended()
         lines[cell.line] = f"| {' | '.join(row)} |"
     page.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    compared, differing = differences()
-    for one in differing:
-        print(f"{one.where}: says {one.text}, recorded {one.mended()}")
-    print(f"{compared} cells, {len(differing)} differ")
-    if "--mend" in sys.argv:
-        mend()

@@ -1,31 +1,18 @@
-"""The figures of docs/EVALUATION.md, drawn from its recorded tables; no simulation is run.
+"""The figures of docs/EVALUATION.md, drawn from its recorded tables; no simulation is run."""
 
-python -m bench.evaluation_images            from bench/figures, into docs/images
-python -m bench.evaluation_images OUT        into another folder
-"""
-
-import csv
-import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 from antecede_audit.report.charts.svg_file import write_sheets
 from antecede_lab.comparison.measurements import Estimate
 from antecede_lab.evaluate.answer import Answer, Setting
 from antecede_lab.evaluate.charts import added_sheet, metadata_sheet
-from bench.reproduce import ROOT, read_claims
+from bench.reproduce import read_claims
+from bench.results import Row, read_results
+from bench.two_builds import ROOT
 
 IMAGES = ROOT / "docs" / "images"
 CLAIMED = "evaluation-"
 """What the claims are called whose figures are drawn, in their order."""
-
-Row = Mapping[str, str]
-
-
-def read_answers(path: Path) -> list[Answer]:
-    """The rows of an evaluation's answers."""
-    with path.open(encoding="utf-8", newline="") as file:
-        return [answer_of(row) for row in csv.DictReader(file)]
 
 
 def answer_of(row: Row) -> Answer:
@@ -67,8 +54,8 @@ def estimate_of(row: Row, name: str) -> Estimate | None:
 
 def recorded() -> list[Answer]:
     """Everything that the document claims, in its order."""
-    claims = [claim for name, claim in read_claims().items() if name.startswith(CLAIMED)]
-    return [answer for claim in claims for answer in read_answers(claim.file)]
+    claims = [name for name in read_claims() if name.startswith(CLAIMED)]
+    return [answer_of(row) for name in claims for row in read_results()[name]]
 
 
 def draw(found: list[Answer], folder: Path) -> None:
@@ -80,7 +67,3 @@ def draw(found: list[Answer], folder: Path) -> None:
             "evaluation-metadata": metadata_sheet(found),
         },
     )
-
-
-if __name__ == "__main__":
-    draw(recorded(), Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES)

@@ -2,9 +2,7 @@
 
 from functools import cache
 
-from bench.csv_table import read_table
-from bench.markdown_table import table
-from bench.reproduce import FIGURES
+from bench.results import read_results
 
 Row = dict[str, str]
 NOBODY: Row = {}
@@ -17,13 +15,21 @@ NEGLIGIBLE = 0.05
 """Per cent: less than this is written as nothing."""
 
 
+def table(heads: list[str], rows: list[list[str]]) -> str:
+    """Headings and rows, each with the same number of cells."""
+    assert all(len(row) == len(heads) for row in rows), "every row has a cell for every heading"
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "".join(f"| {' | '.join(line)} |\n".replace("| --- ", "|---") for line in lines)
+
+
 @cache
 def answers() -> dict[tuple[str, str, str], Row]:
     """Every recorded answer, by scenario, network and protocol."""
     return {
         (row["scenario"], row["network"], row["protocol"]): row
-        for file in sorted(FIGURES.glob("evaluation-*.csv"))
-        for row in read_table(file)
+        for name, rows in read_results().items()
+        for row in rows
+        if name.startswith("evaluation-")
     }
 
 

@@ -38,8 +38,8 @@ from typing import Any, Final
 from antecede.durability.unconfirmed import InboundMessage
 from antecede.runtime.opening import open_node
 from antecede_lab.child import Child
-from bench.csv_table import write_table
 from bench.lossy_wire import ADDRESSES, LossyWire, run_ahead
+from bench.results import write_table
 
 WAYS: Final = ("tcp-shared", "tcp-shared-bbr", "tcp-per-pair", "antecede")
 BBR: Final = "-bbr"

@@ -1,19 +1,18 @@
-"""Tables of the documents that quote recorded figures as they are: `python -m bench.quoted_tables`.
+"""Tables of the documents that quote recorded figures as they are.
 
-A test sees to it that each page has its table, made from `bench/figures`; `--mend` puts the tables
-into their pages, between the lines that name them.
+They stand in their pages between lines that name them.
 """
 
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from bench import evaluation_tables
-from bench.csv_table import read_table
+from bench.evaluation_tables import table
 from bench.live.catalogue import PEERS
-from bench.markdown_table import table
-from bench.reproduce import FIGURES, ROOT
+from bench.reproduce import read_claims
+from bench.reproduce import table as table_of_claims
+from bench.results import read_results
 
 Figures = dict[str, str]
 LIVE = {
@@ -26,7 +25,7 @@ CARRIERS = {"udp": "UDP", "tcp": "TCP", "nats": "NATS"}
 
 def figures_of(claim: str) -> Figures:
     """What is recorded for a claim, by key."""
-    return {row["key"]: row["value"] for row in read_table(FIGURES / f"{claim}.csv")}
+    return {row["key"]: row["value"] for row in read_results()[claim]}
 
 
 def count(text: str) -> str:
@@ -109,7 +108,7 @@ def carriers() -> str:
 
 def live() -> str:
     """Nodes against other messaging libraries."""
-    kept = read_table(FIGURES / "live.csv")
+    kept = read_results()["live"]
     found = {(row["peer"], row["measure"]): row for row in kept}
     rows = []
     for peer in dict.fromkeys(row["peer"] for row in kept):
@@ -162,7 +161,7 @@ def reliability() -> str:
 
 def secure() -> str:
     """What encryption costs."""
-    kept = {(row["peer"], row["measure"]): row for row in read_table(FIGURES / "secure.csv")}
+    kept = {(row["peer"], row["measure"]): row for row in read_results()["secure"]}
     rows = []
     for peer in SEALED:
         small, large = (kept[peer, f"messages_per_s_{size}"] for size in (64, 1024))
@@ -277,7 +276,7 @@ WAYS = {
 def head_of_line() -> str:
     """What one lost packet costs others."""
     rows, before = [], ""
-    for found in read_table(FIGURES / "head-of-line.csv"):
+    for found in read_results()["head-of-line"]:
         times = [f"{float(found[name]):,.0f}" for name in ("p50", "p90", "p99", "p99.9")]
         held_up = f"{100 * float(found['held_up']):.1f} %"
         loss = found["loss"].replace("%", " %")
@@ -292,6 +291,7 @@ def verdict(well: object) -> str:
 
 
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
+    "claims": ("docs/REPRODUCE.md", lambda: table_of_claims(read_claims())),
     "steps": ("bench/README.md", partial(steps, "steps", "processes", "processes")),
     "unacked-steps": (
         "bench/README.md",
@@ -340,19 +340,3 @@ def mend(name: str, page: Path) -> None:
     _, end, rest = rest.partition(END)
     assert end, f"the table of {name} in {page} does not end with {END}"
     page.write_text(f"{head}{mark}\n\n{TABLES[name][1]()}\n{end}{rest}", encoding="utf-8")
-
-
-def main() -> None:
-    """Say which tables are not as recorded; with `--mend` mend them."""
-    stale = 0
-    for name, (page, make) in TABLES.items():
-        if quoted(name, ROOT / page) != make():
-            stale += 1
-            print(f"{name} in {page} is not what is recorded")
-            if "--mend" in sys.argv:
-                mend(name, ROOT / page)
-    print(f"{len(TABLES)} tables, {stale} stale")
-
-
-if __name__ == "__main__":
-    main()

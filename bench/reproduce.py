@@ -1,19 +1,14 @@
-"""Every figure in the documents again, and what has drifted: `make reproduce`.
+"""Every figure of the documents again, and what has drifted.
 
     python -m bench reproduce                       all claims that this machine can check
-    python -m bench reproduce --minutes 5           those that take at most so long
+    python -m bench reproduce --minutes 5           those that take at most five minutes
     python -m bench reproduce steps 'ks-*'          these
     python -m bench reproduce --list                claim, command, minutes
-    python -m bench reproduce steps --accept        and keep what was found as what is claimed
-    python -m bench reproduce steps --again         although nothing has changed since it ran
-    python -m bench reproduce steps --timed wall    and keep how long it took
+    python -m bench reproduce steps --accept        record what is found as what is claimed
 
 `bench/claims.toml` says for each claim which command makes its figures, how long that takes, and by
-how much they may differ; `bench/figures` has the figures themselves. Counted things are the same
-everywhere and may not differ at all. Speeds are another machine's: their ratios may, by much.
-
-What has run since the sources changed is not run again (`bench/kept_runs.py`): a run that was
-interrupted goes on where it ended, and `--accept` after a look takes what was found.
+how much they may differ; `bench/results.toml` has the figures themselves. Counted things are the
+same everywhere and may not differ at all. Speeds of two machines differ: their ratios may, by much.
 """
 
 import argparse
@@ -22,23 +17,23 @@ import fnmatch
 import json
 import os
 import re
+import shutil
+import subprocess
 import sys
+import time
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from bench.claim_minutes import KINDS, PROCESSOR, WALL, measured, with_minutes
-from bench.csv_table import read_table, write_table
-from bench.kept_runs import CommandError, Run, fresh_runs, run
+from bench.results import Row, read_results, record, write_table
+from bench.two_builds import ROOT
 
-ROOT = Path(__file__).parent.parent
-CLAIMS = ROOT / "bench" / "claims.toml"
-FIGURES = ROOT / "bench" / "figures"
-OUT = ROOT / "build" / "reproduced"
-
-Row = dict[str, str]
+CLAIMS: Final = ROOT / "bench" / "claims.toml"
+OUT: Final = ROOT / "build" / "reproduced"
+WALL: Final = "wall"
+PROCESSOR: Final = "processor"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +46,7 @@ class Claim:
     command: str
     """`{out}` is a folder of its own."""
     minutes: float
-    """What was measured, rounded up (`bench/claim_minutes.py`)."""
+    """What was measured, rounded up."""
     timed: str = WALL
     """Whether those are minutes of wall time, or of processor time as it was beside other work."""
     table: str = ""
@@ -60,26 +55,19 @@ class Claim:
     """The columns that say which figure a row is."""
     ignored: tuple[str, ...] = ()
     """Columns, or keys of JSON, that are not figures: times of one machine."""
-    told: tuple[str, ...] = ()
-    """Columns that are kept and not compared: intervals, and what figures are drawn from."""
-    told_keys: tuple[str, ...] = ()
-    """Keys of JSON whose figures are kept and not compared: speeds of one machine."""
+    uncompared: tuple[str, ...] = ()
+    """Columns that are recorded and not compared: intervals, and what figures are drawn from."""
+    uncompared_keys: tuple[str, ...] = ()
+    """Keys of JSON whose figures are recorded and not compared: speeds of one machine."""
     counted: tuple[str, ...] = ()
     """Columns, or keys of JSON, whose figures are the same everywhere, whatever the tolerance."""
     tolerance: float = 0.0
     """How far a figure may be from what is claimed, as a share of it."""
     least: float = 0.0
     """Differences up to this one are none, however small the figures."""
-    unrecorded: str = ""
-    """Why there are no figures to compare with."""
     needs: tuple[str, ...] = field(default=())
     """What the machine must have: `data` (ANTECEDE_DATA), `compiled`, `root`; `interpreted` is had
     everywhere."""
-
-    @property
-    def file(self) -> Path:
-        """Where the claimed figures are."""
-        return FIGURES / f"{self.name}.csv"
 
 
 def read_claims(path: Path = CLAIMS) -> dict[str, Claim]:
@@ -109,6 +97,48 @@ def missing(claim: Claim) -> str:
     return ""
 
 
+class CommandError(Exception):
+    """A command ended with something else than 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a command left: several claims may come of one."""
+
+    folder: Path
+    printed: str
+    minutes: float
+
+
+def run(command: str, folder: Path, interpreted: bool = False) -> Run:
+    """Run a command in an empty folder of its own.
+
+    What counts lines needs the sources as they stand, also where the compiled build is on the path.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    path = {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"} if interpreted else {}
+    words = [word.replace("{out}", str(folder)) for word in command.split()]
+    if words[0] == "antecede":
+        words[:1] = ["python", "-m", "antecede"]
+    assert words[0] == "python", f"{command}: a command is python's or antecede's"
+    begun = time.monotonic()
+    ran = subprocess.run(
+        [sys.executable, *words[1:]],
+        cwd=ROOT,
+        env=os.environ | path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if ran.returncode:
+        errors = folder / "errors.txt"
+        errors.write_text(ran.stderr, encoding="utf-8")
+        last = "\n".join(ran.stderr.strip().splitlines()[-3:])
+        raise CommandError(f"{command} ended with {ran.returncode} (all of it: {errors}):\n{last}")
+    return Run(folder, ran.stdout, (time.monotonic() - begun) / 60)
+
+
 def reproduce(claim: Claim, out: Path, done: dict[str, Run] | None = None) -> list[Row]:
     """Run the command of a claim, unless that is `done`; the figures that come of it."""
     done = {} if done is None else done
@@ -122,7 +152,7 @@ def figures_in(claim: Claim, ran: Run) -> list[Row]:
     """The figures of a claim in what its command left."""
     if not claim.table:
         return rows_of_json(json.loads(ran.printed.splitlines()[-1]), claim)
-    text = ran.file(claim.table).read_text(encoding="utf-8")
+    text = (ran.folder / claim.table).read_text(encoding="utf-8")
     if claim.table.endswith(".json"):
         return rows_of_json(json.loads(text), claim)
     rows = csv.DictReader(text.splitlines())
@@ -169,11 +199,13 @@ def drift(claim: Claim, claimed: list[Row], found: list[Row]) -> list[str]:
     said += [f"{key}: is not there any more" for key in before if key not in after]
     said += [f"{key}: is new" for key in after if key not in before]
     for key in before.keys() & after.keys():
-        if any(part in claim.told_keys for part in key.split(".")):
+        if any(part in claim.uncompared_keys for part in key.split(".")):
             continue
         for column, value in before[key].items():
             now = after[key].get(column, "")
-            if column not in claim.told and not holds(claim, {column, *key.split(".")}, value, now):
+            if column not in claim.uncompared and not holds(
+                claim, {column, *key.split(".")}, value, now
+            ):
                 said.append(f"{key}: {column} was {value}, is {now}")
     return sorted(said)
 
@@ -204,40 +236,38 @@ def alike(before: str, now: str, tolerance: float, least: float = 0.0) -> bool:
 def table(claims: dict[str, Claim]) -> str:
     """Claim, command, minutes: for a document."""
     lines = [
-        "| | claim | in | command | minutes | may differ by | recorded |",
-        "|---|---|---|---|---|---|---|",
+        "| | claim | in | command | minutes | may differ by |",
+        "|---|---|---|---|---|---|",
     ]
     for claim in claims.values():
         command = re.sub(r" --\w+ {out}\S*", "", claim.command)
         differ = f"{claim.tolerance:.0%}" if claim.tolerance else "nothing"
         page = f"[{Path(claim.page).name}](../{claim.page})"
-        recorded = claim.unrecorded or f"[yes](../bench/figures/{claim.file.name})"
         minutes = f"{claim.minutes:g}{' (processor)' if claim.timed == PROCESSOR else ''}"
         lines.append(
-            f"| `{claim.name}` | {claim.says} | {page} | `{command}` | {minutes} | "
-            f"{differ} | {recorded} |"
+            f"| `{claim.name}` | {claim.says} | {page} | `{command}` | {minutes} | {differ} |"
         )
     return "\n".join(lines) + "\n"
 
 
 def check(claim: Claim, accept: bool, done: dict[str, Run]) -> str:
     """Check one claim and say what came of it, in a word and in print."""
-    ran_before = claim.command in done
     try:
         found = reproduce(claim, OUT, done)
     except CommandError as failure:
         print(f"{claim.name}: FAILED: {failure}", flush=True)
         return "failed"
     write_table(OUT / f"{claim.name}.csv", found)
-    took = ("kept: " if ran_before else "") + done[claim.command].took
+    took = f"{done[claim.command].minutes:.1f} min"
     if accept:
-        write_table(claim.file, found)
-        print(f"{claim.name}: {len(found)} rows kept ({took})", flush=True)
-        return "kept"
-    if not claim.file.exists():
+        record(claim.name, found)
+        print(f"{claim.name}: {len(found)} rows recorded ({took})", flush=True)
+        return "recorded"
+    claimed = read_results().get(claim.name)
+    if claimed is None:
         print(f"{claim.name}: nothing is recorded to compare with ({took})", flush=True)
         return "unrecorded"
-    drifted = drift(claim, read_table(claim.file), found)
+    drifted = drift(claim, claimed, found)
     verdict = f"{len(drifted)} DRIFTED" if drifted else "as claimed"
     print(f"{claim.name}: {len(found)} rows, {verdict} ({took})", flush=True)
     for line in drifted[:20]:
@@ -245,35 +275,21 @@ def check(claim: Claim, accept: bool, done: dict[str, Run]) -> str:
     return "drifted" if drifted else "as claimed"
 
 
-def keep_time(claim: Claim, ran: Run, kind: str) -> None:
-    """Write down how long a claim took; not of a run in pieces, as only the last was timed."""
-    if ran.starts > 1:
-        print(f"{claim.name}: its time is not kept: it ran in pieces", flush=True)
-        return
-    text = CLAIMS.read_text(encoding="utf-8")
-    mended = with_minutes(text, claim.name, measured(ran, kind), kind)
-    CLAIMS.write_text(mended, encoding="utf-8")
-
-
-def check_all(
-    claims: list[Claim], minutes: float | None, accept: bool, again: bool, timed: str | None = None
-) -> bool:
+def check_all(claims: list[Claim], minutes: float | None, accept: bool) -> bool:
     """Check claims one after the other, then say how many came out how; whether all is well."""
-    done = {} if again else fresh_runs((claim.command for claim in claims), OUT)
+    done: dict[str, Run] = {}
     ends: dict[str, list[str]] = {}
     for claim in claims:
         reason = missing(claim)
-        if minutes is not None and claim.minutes > minutes and claim.command not in done:
+        if minutes is not None and claim.minutes > minutes:
             reason = f"it takes {claim.minutes:g} minutes"
         if reason:
             print(f"{claim.name}: left out: {reason}", flush=True)
         end = "left out" if reason else check(claim, accept, done)
-        if timed is not None and not reason and end != "failed":
-            keep_time(claim, done[claim.command], timed)
         ends.setdefault(end, []).append(claim.name)
     for end, names in ends.items():
-        told = "" if end == "as claimed" else f": {', '.join(names)}"
-        print(f"{len(names)} {end}{told}", flush=True)
+        which = "" if end == "as claimed" else f": {', '.join(names)}"
+        print(f"{len(names)} {end}{which}", flush=True)
     return not ends.keys() & {"drifted", "failed"}
 
 
@@ -286,9 +302,7 @@ def parse(claims: dict[str, Claim]) -> argparse.Namespace:
     )
     parser.add_argument("names", nargs="*", metavar="CLAIM", help="those that --list has")
     parser.add_argument("--minutes", type=float, help="leave out what takes longer")
-    parser.add_argument("--accept", action="store_true", help="keep what is found as claimed")
-    parser.add_argument("--again", action="store_true", help="run also what is fresh")
-    parser.add_argument("--timed", choices=KINDS, help="keep how long it took")
+    parser.add_argument("--accept", action="store_true", help="record what is found as claimed")
     parser.add_argument("--list", action="store_true", help="print claim, command, minutes")
     chosen = parser.parse_args()
     if unknown := [name for name in chosen.names if not fnmatch.filter(claims, name)]:
@@ -307,7 +321,7 @@ def main() -> None:
     wanted = [
         claim for claim in claims.values() if any(fnmatch.fnmatch(claim.name, p) for p in patterns)
     ]
-    well = check_all(wanted, chosen.minutes, chosen.accept, chosen.again, chosen.timed)
+    well = check_all(wanted, chosen.minutes, chosen.accept)
     sys.exit(0 if well else 1)
 
 

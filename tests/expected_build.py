@@ -4,6 +4,7 @@ import filecmp
 from pathlib import Path
 
 import antecede
+from antecede_lab.build_mode import compiled as laboratory_compiled
 
 
 def wrong_build(expected: str) -> str:
@@ -11,9 +12,11 @@ def wrong_build(expected: str) -> str:
     if expected not in ("compiled", "interpreted"):
         return f"ANTECEDE_EXPECT is {expected!r}; it must be compiled or interpreted"
     actual = "compiled" if antecede.compiled() else "interpreted"
-    if actual == expected:
-        return ""
-    return f"expected the {expected} build, but {antecede.__file__} is the {actual} one"
+    if actual != expected:
+        return f"expected the {expected} build, but {antecede.__file__} is the {actual} one"
+    if laboratory_compiled() != antecede.compiled():
+        return f"expected the {expected} build, but of the laboratory it is the other one"
+    return ""
 
 
 def stale_build(source: Path, built: Path) -> str:

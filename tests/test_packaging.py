@@ -43,9 +43,20 @@ def test_the_source_archive_has_no_half_of_the_tests(tmp_path: Path) -> None:
     assert [name for name in names if name.startswith("tests")] == []
 
 
+LABORATORY = '''"""A packet."""
+
+from antecede.core.values import Packet
+
+
+class Wave(Packet):
+    """A packet that says nothing."""
+'''
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A copy of the project with only values, their errors and how it was installed."""
+    """A copy of the project with only values, their errors and how it was installed; and a module
+    of the laboratory that extends a value."""
     folder = tmp_path / "project"
     core = folder / "src" / "antecede" / "core"
     core.mkdir(parents=True)
@@ -55,6 +66,10 @@ def project(tmp_path: Path) -> Path:
     for name in (*front, "core/packets.py", "core/errors.py"):
         shutil.copy(ROOT / "src" / "antecede" / name, folder / "src" / "antecede" / name)
     (core / "__init__.py").write_text('"""A small core."""\n')
+    (folder / "src" / "antecede_lab" / "wire").mkdir(parents=True)
+    for package in ("antecede_lab", "antecede_lab/wire"):
+        (folder / "src" / package / "__init__.py").write_text('"""A small laboratory."""\n')
+    (folder / "src" / "antecede_lab" / "wire" / "codec.py").write_text(LABORATORY)
     (core.parent / "__init__.py").write_text(front_door(), encoding="utf-8")
     return folder
 
@@ -75,7 +90,7 @@ def build(project: Path, hook: str = "build_wheel", **environment: str) -> "Buil
     ran = subprocess.run(
         [sys.executable, "-c", BUILD.format(hook=hook), str(wheels)],
         cwd=project,
-        env=os.environ | {"ANTECEDE_COMPILE": "1"} | environment,
+        env=os.environ | {"ANTECEDE_COMPILE": ""} | environment,
         capture_output=True,
         text=True,
         check=False,
@@ -148,8 +163,8 @@ def machine_code(folder: Path) -> list[Path]:
     return [file for file in folder.rglob("*") if file.suffix in (".so", ".pyd", ".c", ".o")]
 
 
-def test_with_a_compiler_the_hot_layers_are_compiled(project: Path, tmp_path: Path) -> None:
-    built = build(project, ANTECEDE_COMPILE="require")
+def test_an_install_compiles_messaging_alone(project: Path, tmp_path: Path) -> None:
+    built = build(project)
     assert built.said == ["antecede: compiled 2 modules"]
     assert built.libraries() == [
         "antecede/core/errors",
@@ -160,6 +175,17 @@ def test_with_a_compiler_the_hot_layers_are_compiled(project: Path, tmp_path: Pa
     assert said_in_use(tmp_path / "installed") == [""]
     assert machine_code(project) == []
     assert not (project / "build").exists()
+
+
+def test_the_build_of_the_repository_compiles_the_laboratory_too(project: Path) -> None:
+    built = build(project, ANTECEDE_COMPILE="all", ANTECEDE_OPTIMIZE="0")
+    assert built.said == ["antecede: compiled 3 modules"]
+    assert built.libraries() == [
+        "antecede/core/errors",
+        "antecede/core/values",
+        "antecede__mypyc",
+        "antecede_lab/wire/codec",
+    ]
 
 
 def test_an_extra_that_the_build_does_not_have_is_no_obstacle(project: Path) -> None:
@@ -201,19 +227,22 @@ def test_source_that_cannot_be_compiled_is_installed_as_it_is(project: Path) -> 
     assert built.said[0].startswith("antecede: NOT COMPILED: mypyc refused the sources")
 
 
-def test_compilation_can_be_required(project: Path) -> None:
-    built = build(project, ANTECEDE_COMPILE="require", CC="false")
+@pytest.mark.parametrize("wish", ["require", "all"])
+def test_compilation_can_be_required(project: Path, wish: str) -> None:
+    built = build(project, ANTECEDE_COMPILE=wish, CC="false")
     assert built.status != 0
     assert built.wheel is None
 
 
 def test_compilation_can_be_declined(project: Path, tmp_path: Path) -> None:
-    built = build(project, ANTECEDE_COMPILE="0", CC="false")
+    built = build(project, ANTECEDE_COMPILE="no", CC="false")
     assert built.status == 0
     assert built.is_pure()
     assert built.said == []
     assert built.mode(tmp_path / "installed") == "False"
-    assert said_in_use(tmp_path / "installed") == ["ANTECEDE_COMPILE was 0 when it was installed"]
+    assert said_in_use(tmp_path / "installed") == [
+        "ANTECEDE_COMPILE was 'no' when it was installed"
+    ]
 
 
 def test_unknown_wish_is_refused(project: Path) -> None:
@@ -229,7 +258,7 @@ def test_left_overs_of_an_earlier_build_do_not_reach_the_wheel(project: Path) ->
         left_over.parent.mkdir(parents=True)
         left_over.write_text("")
     assert build(project, CC="false").is_pure()
-    assert build(project, ANTECEDE_COMPILE="0").is_pure()
+    assert build(project, ANTECEDE_COMPILE="no").is_pure()
 
 
 def test_editable_install_is_never_compiled(project: Path) -> None:
@@ -243,23 +272,30 @@ def test_editable_install_is_never_compiled(project: Path) -> None:
 HOT = {
     *("antecede/core", "antecede/durability", "antecede/endpoint", "antecede/eventlog"),
     *("antecede/events.py", "antecede/membership", "antecede/network_model", "antecede/transport"),
-    *("antecede/units.py", "antecede/wire", "antecede_audit/judging", "antecede_lab/catalogue.py"),
-    *("antecede_lab/checker", "antecede_lab/protocols", "antecede_lab/simulator"),
-    "antecede_lab/wire",
+    *("antecede/units.py", "antecede/wire", "antecede_audit/judging"),
 }
-"""Folders, and files on their own, that are compiled in whole or in part."""
+"""Folders, and files on their own, that an install compiles in whole or in part."""
 
 
 def test_compiled_modules_are_the_hot_layers_without_their_packages() -> None:
-    sources = load_setup().compiled_sources(ROOT / "src")
-    names = [Path(source).relative_to(ROOT / "src").as_posix() for source in sources]
-    folders = {"/".join(name.split("/")[:2]) for name in names}
-    assert "antecede/core/process.py" in names
-    assert "antecede/core/hybrid/rule.py" in names
-    assert folders <= HOT
-    partly = {name for name in names if name.startswith(("antecede_audit/", "antecede/eventlog/"))}
+    setup = load_setup()
+    installed, laboratory = (
+        [
+            Path(source).relative_to(ROOT / "src").as_posix()
+            for source in setup.compiled_sources(ROOT / "src", patterns)
+        ]
+        for patterns in (setup.INSTALLED, setup.LABORATORY)
+    )
+    assert "antecede/core/process.py" in installed
+    assert "antecede/core/hybrid/rule.py" in installed
+    assert {"/".join(name.split("/")[:2]) for name in installed} <= HOT
+    partly = {
+        name for name in installed if name.startswith(("antecede_audit/", "antecede/eventlog/"))
+    }
     assert partly <= {"antecede_audit/judging/kernel.py", "antecede/eventlog/log.py"}
-    assert not [name for name in names if name.endswith("__init__.py")]
+    assert len(laboratory) > 10
+    assert {name.partition("/")[0] for name in laboratory} == {"antecede_lab"}
+    assert not [name for name in installed + laboratory if name.endswith("__init__.py")]
 
 
 def test_a_release_is_optimised_and_a_build_for_tests_need_not_be(

@@ -1,24 +1,16 @@
 """What documents claim: every claim has a page and a command, and drift is seen."""
 
-import subprocess
-import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from antecede_cli.main import SUBCOMMANDS
-from bench import comparison_tables, kept_runs, quoted_tables, reproduce
-from bench.claim_minutes import rounded_up
-from bench.csv_table import read_table
-from bench.reproduce import Claim, alike, drift, key_of, read_claims, short, table
+from bench import comparison_tables, quoted_tables, reproduce
+from bench.reproduce import Claim, alike, drift, key_of, read_claims, short
+from bench.results import read_results, record
 
 ROOT = Path(__file__).parent.parent
 CLAIMS = read_claims()
-
-
-def test_the_table_of_claims_is_up_to_date() -> None:
-    assert table(CLAIMS) in (ROOT / "docs" / "REPRODUCE.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=list(CLAIMS))
@@ -33,20 +25,28 @@ def test_a_claim_names_a_page_and_a_command_that_exist(claim: Claim) -> None:
         assert module.with_suffix(".py").is_file() or (module / "__main__.py").is_file()
 
 
-def test_every_file_of_figures_belongs_to_a_claim() -> None:
-    kept = {file.stem for file in reproduce.FIGURES.glob("*.csv")}
-    assert kept
-    assert kept <= CLAIMS.keys()
+def test_every_claim_has_figures_and_all_figures_belong_to_a_claim() -> None:
+    assert read_results().keys() == CLAIMS.keys()
 
 
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=list(CLAIMS))
-def test_a_claim_has_figures_or_says_why_not(claim: Claim) -> None:
-    assert claim.file.is_file() != bool(claim.unrecorded)
-    if claim.file.is_file():
-        kept = read_table(claim.file)
-        names = [key_of(row, claim) for row in kept]
-        assert len(set(names)) == len(names) > 0, "each figure has a name of its own"
-        assert {*claim.told} <= {*kept[0]}
+def test_each_figure_of_a_claim_has_a_name_of_its_own(claim: Claim) -> None:
+    recorded = read_results()[claim.name]
+    names = [key_of(row, claim) for row in recorded]
+    assert len(set(names)) == len(names) > 0
+    assert {*claim.uncompared} <= {*recorded[0]}
+
+
+def test_figures_that_are_recorded_leave_all_others_as_they_are(tmp_path: Path) -> None:
+    file = tmp_path / "results.toml"
+    for name in ("steps", "audit", "ks-10"):
+        record(name, read_results()[name], file)
+    record("audit", [{"key": "a, b", "value": 'as "text"'}], file)
+    assert read_results(file) == {
+        "audit": [{"key": "a, b", "value": 'as "text"'}],
+        "ks-10": read_results()["ks-10"],
+        "steps": read_results()["steps"],
+    }
 
 
 def test_the_figures_of_the_evaluation_are_drawn_from_what_is_recorded(tmp_path: Path) -> None:
@@ -55,13 +55,13 @@ def test_the_figures_of_the_evaluation_are_drawn_from_what_is_recorded(tmp_path:
     draw(recorded(), tmp_path)
     for file in sorted(tmp_path.iterdir()):
         kept = (IMAGES / file.name).read_bytes()
-        assert file.read_bytes() == kept, "run: python -m bench.evaluation_images"
+        assert file.read_bytes() == kept, "run: python -m bench documents --mend"
 
 
 def test_a_cheap_claim_holds(tmp_path: Path) -> None:
     claim = CLAIMS["comparison-network"]
     found = reproduce.reproduce(claim, tmp_path)
-    assert drift(claim, read_table(claim.file), found) == []
+    assert drift(claim, read_results()[claim.name], found) == []
 
 
 def rows(**values: str) -> list[dict[str, str]]:
@@ -83,8 +83,10 @@ def test_drift_is_told_in_words() -> None:
     ]
 
 
-def test_what_is_only_told_does_not_drift_and_tiny_differences_are_none() -> None:
-    claim = Claim(name="x", page="-", says="-", command="-", minutes=1, told=("width",), least=0.01)
+def test_what_is_not_compared_does_not_drift_and_tiny_differences_are_none() -> None:
+    claim = Claim(
+        name="x", page="-", says="-", command="-", minutes=1, uncompared=("width",), least=0.01
+    )
     claimed = [{"key": "a", "share": "0.001", "width": "5"}]
     found = [{"key": "a", "share": "0.002", "width": "9"}]
     assert drift(claim, claimed, found) == []
@@ -121,7 +123,7 @@ def test_a_table_that_quotes_figures_has_those_that_are_recorded(name: str) -> N
     page, make = quoted_tables.TABLES[name]
     made = make()
     assert made.count("\n") >= 3
-    assert quoted_tables.quoted(name, ROOT / page) == made, "python -m bench.quoted_tables --mend"
+    assert quoted_tables.quoted(name, ROOT / page) == made, "python -m bench documents --mend"
 
 
 def test_the_table_of_a_page_is_replaced_and_nothing_else(tmp_path: Path) -> None:
@@ -134,8 +136,8 @@ def test_the_table_of_a_page_is_replaced_and_nothing_else(tmp_path: Path) -> Non
         assert page.read_text(encoding="utf-8") == made
 
 
-def test_figures_of_keys_that_are_only_told_do_not_drift() -> None:
-    claim = Claim(name="x", page="-", says="-", command="-", minutes=1, told_keys=("speed",))
+def test_figures_of_keys_that_are_not_compared_do_not_drift() -> None:
+    claim = Claim(name="x", page="-", says="-", command="-", minutes=1, uncompared_keys=("speed",))
     claimed = rows(**{"a.speed": "100", "a.ratio": "2"})
     assert drift(claim, claimed, rows(**{"a.speed": "900", "a.ratio": "2"})) == []
     assert drift(claim, claimed, rows(**{"a.speed": "900", "a.ratio": "3"})) == [
@@ -158,66 +160,6 @@ HELP = "antecede --help"
 JSON = "python -m bench reach rst 2 1"
 
 
-def test_what_has_run_is_not_run_again_until_its_sources_change(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    left = tmp_path / "help" / "half of a sweep"
-    left.mkdir(parents=True)
-    first = kept_runs.run(HELP, tmp_path / "help")
-    assert not left.exists(), "a command would have gone on with it"
-    assert "Usage" in first.printed
-    assert kept_runs.fresh_runs([HELP], tmp_path) == {HELP: first}
-    assert kept_runs.fresh_runs(["antecede --version"], tmp_path) == {}
-    monkeypatch.setattr(kept_runs, "digest", lambda *_: "other")
-    assert kept_runs.fresh_runs([HELP], tmp_path) == {}
-
-
-def test_a_run_that_was_stopped_goes_on_where_it_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its command finds what it has left; another one does not, nor the same on other sources."""
-    folder = tmp_path / "claim"
-    left = folder / "half of a sweep"
-    stopped = "antecede no-such"
-
-    def stop_after_a_while() -> None:
-        with pytest.raises(kept_runs.CommandError):
-            kept_runs.run(stopped, folder)
-
-    stop_after_a_while()
-    left.touch()
-    stop_after_a_while()
-    assert left.exists(), "the same again"
-    assert kept_runs.begin(folder, stopped, kept_runs.state_of(stopped)) == 3
-    assert kept_runs.run(HELP, folder).starts == 1
-    assert not left.exists(), "another command"
-    left.touch()
-    assert kept_runs.run(HELP, folder).starts == 1
-    assert not left.exists(), "what has ended begins anew"
-    stop_after_a_while()
-    left.touch()
-    monkeypatch.setattr(kept_runs, "digest", lambda *_: "other")
-    stop_after_a_while()
-    assert not left.exists(), "other sources"
-
-
-ORPHAN = """
-import os, time
-if os.fork() == 0 and os.fork() == 0:
-    while time.process_time() < 1.0:
-        pass
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="orphans are counted by Linux's prctl")
-def test_processor_time_is_that_of_orphans_too() -> None:
-    """Nobody waits for the Java of a Spark session; what it took is most of it."""
-    before = kept_runs.processor_s()
-    words = ["-m", "bench.with_orphans", sys.executable, "-c", ORPHAN]
-    subprocess.run([sys.executable, *words], cwd=ROOT, check=True)
-    assert kept_runs.processor_s() - before >= 1.0
-
-
 def test_what_counts_lines_runs_on_the_sources(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,28 +167,17 @@ def test_what_counts_lines_runs_on_the_sources(
     elsewhere.mkdir()
     (elsewhere / "__init__.py").write_text("raise SystemExit('not this one')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with pytest.raises(kept_runs.CommandError, match="not this one"):
-        kept_runs.run(HELP, tmp_path / "one")
-    assert "Usage" in kept_runs.run(HELP, tmp_path / "two", interpreted=True).printed
+    with pytest.raises(reproduce.CommandError, match="not this one"):
+        reproduce.run(HELP, tmp_path / "one")
+    assert "Usage" in reproduce.run(HELP, tmp_path / "two", interpreted=True).printed
     assert "interpreted" in CLAIMS["steps"].needs
 
 
-def test_a_command_notices_its_own_folder_and_the_package_but_no_document(tmp_path: Path) -> None:
-    for name in ("src/a.py", "bench/b.py", "bench/claims.toml", "bench/page.md"):
-        file = tmp_path / name
-        file.parent.mkdir(exist_ok=True)
-        file.write_text("1")
-
-    def after(name: str) -> list[str]:
-        (tmp_path / name).write_text("2")
-        both = [("src",), ("src", "bench")]
-        return [kept_runs.digest.__wrapped__(*folders, root=tmp_path) for folders in both]
-
-    package, whole = after("bench/page.md")
-    assert after("bench/claims.toml") == [package, whole]
-    assert after("bench/b.py")[0] == package
-    assert after("bench/b.py")[1] != whole
-    assert after("src/a.py")[0] != package
+def test_a_command_finds_its_folder_empty(tmp_path: Path) -> None:
+    left = tmp_path / "help" / "half of a sweep"
+    left.mkdir(parents=True)
+    assert "Usage" in reproduce.run(HELP, tmp_path / "help").printed
+    assert not left.exists(), "a command would have gone on with it"
 
 
 def test_a_command_that_fails_is_told_and_the_others_go_on(
@@ -256,53 +187,18 @@ def test_a_command_that_fails_is_told_and_the_others_go_on(
     bad = Claim(name="bad", page="-", says="-", command="antecede no-such", minutes=1)
     long = Claim(name="long", page="-", says="-", command=HELP, minutes=9)
     new = Claim(name="new", page="-", says="-", command=JSON, minutes=1)
-    assert not reproduce.check_all([bad, long, new], minutes=5, accept=False, again=False)
+    assert not reproduce.check_all([bad, long, new], minutes=5, accept=False)
     told = capsys.readouterr().out
     assert "bad: FAILED: antecede no-such ended with 2" in told
     assert "long: left out: it takes 9 minutes" in told
     assert told.splitlines()[-3:] == ["1 failed: bad", "1 left out: long", "1 unrecorded: new"]
-    assert reproduce.check_all([new], minutes=None, accept=False, again=False)
-    assert "(kept: " in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("minutes", "told"), [(0.0, 0.1), (0.11, 0.2), (0.3, 0.3), (1.1, 1.5), (9.6, 10), (10.2, 11)]
-)
-def test_minutes_are_rounded_up(minutes: float, told: float) -> None:
-    assert rounded_up(minutes) == told
-
-
-def test_how_long_a_claim_took_is_written_where_it_stands(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also if that is longer than before."""
-    claims = tmp_path / "claims.toml"
-    two = "".join(
-        f'[claim.{name}]\npage = "-"\nsays = "-"\ncommand = "{HELP}"\nminutes = 0.1\nneeds = []\n\n'
-        for name in ("one", "other")
-    )
-    claims.write_text(two, encoding="utf-8")
-    monkeypatch.setattr(reproduce, "CLAIMS", claims)
-    ran = kept_runs.Run(
-        command=HELP, state="-", folder="-", printed="", seconds=1800.0, processor_s=130.0
-    )
-    one, other = read_claims(claims).values()
-    reproduce.keep_time(one, ran, "processor")
-    assert list(read_claims(claims).values()) == [
-        replace(one, minutes=2.5, timed="processor"),
-        other,
-    ]
-    reproduce.keep_time(one, ran, "wall")
-    assert list(read_claims(claims).values()) == [replace(one, minutes=30), other]
-    reproduce.keep_time(one, replace(ran, starts=2, seconds=1.0), "wall")
-    assert list(read_claims(claims).values()) == [replace(one, minutes=30), other]
 
 
 def test_the_tables_of_the_comparison_say_what_is_recorded() -> None:
     compared, differing = comparison_tables.differences()
     assert compared > 1100
     told = [f"{cell.where}: {cell.text}, but {cell.mended()}" for cell in differing]
-    assert told == [], "run: python -m bench.comparison_tables --mend"
+    assert told == [], "run: python -m bench documents --mend"
 
 
 @pytest.mark.parametrize(

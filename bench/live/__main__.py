@@ -10,7 +10,6 @@ from rich.table import Table
 from antecede_cli.console import wide_console
 from antecede_cli.options import option_with_default
 from antecede_lab.child import Json
-from bench.csv_table import write_table
 from bench.live.catalogue import PEERS, PLAIN
 from bench.live.contest import (
     P50,
@@ -30,6 +29,7 @@ from bench.live.options import (
     with_progress,
     write,
 )
+from bench.results import write_table
 
 EPILOG: Final = """
 \b

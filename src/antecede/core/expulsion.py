@@ -22,9 +22,10 @@ from antecede.core.records import ChangeLog, split_records
 from antecede.core.retransmission import RetransmissionTimer, RetransmissionTimers
 
 EXPELLED_LIMIT: Final = 1 << 16
-"""Processes that others may have us expel: news of more is refused. Our own decisions are not."""
+"""Others may have us expel 65,536 processes; news of more is refused, our own decisions are not."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class NoticedPeer(RetransmissionTimer):
     """Another process, with an alarm, that must be told who is expelled."""
 

@@ -10,17 +10,18 @@ which happens per packet and shortens the patience, never touches the heap.
 from heapq import heappop, heappush
 from typing import ClassVar, Final, final
 
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.process import NEVER_NS
 
 PATIENCE_NS: Final = 1_000_000_000
-"""How long to wait before transmitting again, the first time."""
+"""Wait 1 s before transmitting again, the first time."""
 
 DOUBLINGS_MAX: Final = 5
-"""Patience grows at most 2 ** this."""
+"""Back-off: the wait doubles at most 5 times, to 32 times the first one."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class RetransmissionTimer:
     """One peer's timer; a protocol's record of a peer may be a subclass of it."""
 

@@ -48,7 +48,7 @@ from antecede.wire.packets import MESSAGE, MESSAGE_KINDS, read_message, read_pac
 from antecede.wire.varint import WireReader
 
 ACK_DELAY_LIMIT_US: Final = 1 << 40
-"""Nobody keeps an acknowledgement for longer; larger figures are nonsense."""
+"""Nobody keeps an acknowledgement for 2^40 us, 12 days; larger figures are nonsense."""
 
 
 @trait

@@ -6,21 +6,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from antecede_audit.judging.findings import Violation
-from antecede_audit.report.audit_results import AUDIT, AuditResults, audited, read_audit
+from antecede_audit.report.audit_page import AUDIT, AuditResults, audited, read_audit
 from antecede_audit.report.page.document import Report
 from antecede_audit.report.page.markup import Markup
 from antecede_audit.report.page.section import page_order
 from antecede_audit.report.parts import ReportContents, ReportPart, Results
-from antecede_audit.report.recordings import (
+from antecede_audit.report.recordings_page import (
     LoggedRun,
     NamedRecording,
     chosen_runs,
     display_names,
     logged_runs,
     read_recording,
+    recordings_table,
     runs_worth_drawing,
 )
-from antecede_audit.report.recordings_page import recordings_table
 from antecede_audit.report.sources import find_sources
 from antecede_audit.report.spacetime.diagram import Diagram
 from antecede_audit.report.spacetime.recording import WHOLE, TimeRange

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar, final
 
-from antecede_audit.report.audit_results import AuditResults
+from antecede_audit.report.audit_page import AuditResults
 from antecede_audit.report.page.section import Section
-from antecede_audit.report.recordings import NamedRecording
+from antecede_audit.report.recordings_page import NamedRecording
 from antecede_audit.report.sources import ReportSource, SourceKind
 from antecede_audit.report.spacetime.diagram import Diagram
 

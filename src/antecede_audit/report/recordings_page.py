@@ -1,18 +1,227 @@
-"""Recorded runs: in a table, in spacetime, how full buffers were, how far they can be believed."""
+"""Recorded runs: read, in a table, in spacetime, how full buffers were, where the time went."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Final
 
-from antecede.units import counted
+from antecede.core.errors import LocalError
+from antecede.eventlog.layout import find_run
+from antecede.eventlog.processes import processes_file, read_files, read_processes
+from antecede.units import counted, listing
+from antecede_audit.eventlog.leftovers import find_leftovers
+from antecede_audit.judging.findings import OracleVerdict
 from antecede_audit.report.charts.scale import plain, time_text
-from antecede_audit.report.charts.spec import Axis, LineChart, Look, Series
+from antecede_audit.report.charts.spec import (
+    WAIT_CLASSES,
+    WAITS,
+    Axis,
+    LineChart,
+    Look,
+    Series,
+    StackChart,
+)
 from antecede_audit.report.page.markup import Markup, element, joined, json_script
-from antecede_audit.report.page.section import Place, Section, chart_grid, legend, paragraph, table
-from antecede_audit.report.parts import ReportContents
-from antecede_audit.report.recordings import Ingested, NamedRecording, pair_of, read_ingested
+from antecede_audit.report.page.section import (
+    Place,
+    Section,
+    chart_grid,
+    legend,
+    paragraph,
+    table,
+    waits_legend,
+)
+from antecede_audit.report.sources import EVENTS, ReportSource
 from antecede_audit.report.spacetime.diagram import Diagram, diagram_object
-from antecede_audit.report.spacetime.recording import IMPLIED, MISSING, Recording
-from antecede_audit.report.spacetime.times import latencies_ns, levels_of
+from antecede_audit.report.spacetime.recording import (
+    IMPLIED,
+    MISSING,
+    WHOLE,
+    Recording,
+    RecordingRows,
+    TimeRange,
+    build_run,
+    rows_of_files,
+)
+from antecede_audit.report.spacetime.times import cdf_of, latencies_ns, levels_of, parts_of
+from antecede_audit.report.spacetime.violations import judged
+
+DRAWN: Final = 6
+"""So many runs get a diagram unless somebody asks for others."""
+
+NAMES_FOLDER: Final = "processes"
+"""Where ingest puts the names of processes, beside its events."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedRecording:
+    """A run that was read, and what the oracle says about it."""
+
+    run: Recording
+    run_id: str
+    path: Path
+    note: str
+    """What was left out, if anything."""
+    verdict: OracleVerdict | None
+    """None if the run is too long for the oracle, or was not read as a whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedRun:
+    """A run that has an event log, and where."""
+
+    run_id: str
+    path: Path
+    files: list[Path]
+
+
+def logged_runs(sources: Sequence[ReportSource]) -> list[LoggedRun]:
+    """All runs with an event log."""
+    return [
+        LoggedRun(run_id=run_id, path=source.path, files=files)
+        for source in sources
+        if source.kind == EVENTS
+        for run_id, files in source.runs.items()
+    ]
+
+
+def chosen_runs(runs: Sequence[LoggedRun], patterns: Sequence[str]) -> list[LoggedRun]:
+    """The runs that are asked for."""
+    chosen: list[LoggedRun] = []
+    for pattern in patterns:
+        found = [run for run in runs if fnmatchcase(run.run_id, pattern)]
+        if not found:
+            there = listing([run.run_id for run in runs]) if runs else "no recorded runs at all"
+            raise LocalError(f"no run is called {pattern!r}; there are {there}")
+        chosen += [run for run in found if run not in chosen]
+    return chosen
+
+
+def read_recording(logged: LoggedRun, name: str, window: TimeRange = WHOLE) -> NamedRecording:
+    """Read one run; `name` is what the report calls it."""
+    rows = rows_of_files(logged.files, window)
+    names = names_of(logged)
+    run = build_run(rows, name, names=names)
+    cut = cut_off(logged)
+    verdict = judged(rows.rows) if rows.is_whole else None
+    return NamedRecording(
+        run=run,
+        run_id=logged.run_id,
+        path=logged.path,
+        note=note_about(rows, run, [names.get(process, f"P{process}") for process in sorted(cut)]),
+        verdict=None if verdict is None else verdict.known(cut),
+    )
+
+
+def cut_off(logged: LoggedRun) -> set[int]:
+    """The processes whose logs break off: they were killed, or still run."""
+    folder = logged.files[0].parent
+    found = find_leftovers(folder) if logged.path.is_dir() else []
+    return {one.process for one in found if one.process is not None}
+
+
+def note_about(rows: RecordingRows, run: Recording, cut: Sequence[str]) -> str:
+    """What the reader should know about this log."""
+    notes: list[str] = []
+    if cut:
+        notes.append(
+            f"The log of {' and of '.join(cut)} breaks off: what is missing because of that counts "
+            "as neither lost nor made up; `antecede audit` says since when."
+        )
+    if not rows.is_whole:
+        notes.append(
+            f"A part of the run: {len(rows.rows):,} of {rows.total:,} events "
+            "(--from and --to choose another)."
+        )
+    if run.unmatched:
+        notes.append(
+            f"{counted(run.unmatched, 'packet')} arrived of which the log does not say who sent "
+            f"{'it' if run.unmatched == 1 else 'them'}."
+        )
+    return " ".join(notes)
+
+
+def names_of(logged: LoggedRun) -> dict[int, str]:
+    """What the processes are called, if somebody has written that down."""
+    if logged.path.is_file() or logged.files[0].parent == logged.path:
+        tables = [processes_file(file) for file in logged.files]
+        return read_files([table for table in tables if table.exists()])
+    names = read_processes(logged.path, logged.run_id)
+    beside = logged.path.parent / NAMES_FOLDER
+    if names or not beside.is_dir():
+        return names
+    try:
+        return read_files(find_run(beside, logged.run_id))
+    except LocalError:
+        # Names are a courtesy: a table that does not fit is none.
+        return {}
+
+
+def display_names(runs: Sequence[LoggedRun]) -> list[str]:
+    """What the report calls each run: its id, with the folder where ids alone are not enough."""
+    ids = [run.run_id for run in runs]
+    return [
+        run.run_id if ids.count(run.run_id) == 1 else f"{place_of(run)}: {run.run_id}"
+        for run in runs
+    ]
+
+
+def place_of(run: LoggedRun) -> str:
+    """The folder that tells a run from others of the same id."""
+    path = run.path if run.path.name != EVENTS.name else run.path.parent
+    return path.name
+
+
+VIOLATING = 2
+"""Of runs of which nothing else is known, so many with violations come to the front."""
+
+
+def runs_worth_drawing(
+    logged: Sequence[LoggedRun], series: Iterable[Sequence[str]], early: Mapping[str, int]
+) -> list[LoggedRun]:
+    """A few runs; `early` says how many messages came too early, by the id of the run.
+
+    Of series, which are runs that differ in one thing only, the longest one whose logs are there,
+    and of several such the one with most violations.
+    """
+    places = {
+        run_id: (number, place)
+        for number, one in enumerate(series)
+        for place, run_id in enumerate(one)
+    }
+    known = [run for run in logged if run.run_id in places]
+    if len(known) < 2:
+        return first_few(logged, early)
+    groups: dict[int, list[LoggedRun]] = {}
+    for run in known:
+        number, _ = places[run.run_id]
+        groups.setdefault(number, []).append(run)
+
+    def worth(group: list[LoggedRun]) -> tuple[int, int]:
+        return len(group), sum(early.get(run.run_id, 0) for run in group)
+
+    best = max(groups.values(), key=worth)
+    best.sort(key=lambda run: places[run.run_id])
+    return best[:DRAWN]
+
+
+def first_few(logged: Sequence[LoggedRun], early: Mapping[str, int]) -> list[LoggedRun]:
+    """The first runs, and among them those with most violations."""
+    worst = sorted(
+        (run for run in logged if early.get(run.run_id)), key=lambda run: -early[run.run_id]
+    )[:VIOLATING]
+    others = [run for run in logged if run not in worst]
+    chosen = [*worst, *others][:DRAWN]
+    return [run for run in logged if run in chosen]
+
+
+def pair_of(counts: Sequence[int]) -> list[int] | None:
+    """The two runs to begin with, by their violations: one without any, and the one with most."""
+    if len(counts) < 2 or max(counts) == 0 or min(counts) > 0:
+        return None
+    return [counts.index(0), counts.index(max(counts))]
+
 
 UNKNOWN: Final = "-"
 """What a log does not say."""
@@ -54,11 +263,6 @@ LOOKS = {
     "on the way": Look(colour=8, dash=2),
     "receive buffers": Look(colour=2, dash=1),
 }
-
-
-def buffers_sections(contents: ReportContents) -> list[Section | None]:
-    """How full the buffers of recorded runs were."""
-    return [buffers_section(contents.recordings)]
 
 
 def buffers_section(recordings: Sequence[NamedRecording]) -> Section | None:
@@ -111,12 +315,6 @@ LEAD = (
 )
 
 
-def spacetime_sections(contents: ReportContents) -> list[Section | None]:
-    """The diagrams of recorded runs; of these, the one without violations beside the worst."""
-    counts = [one.violation_count for one in contents.diagrams]
-    return [spacetime_section(contents.diagrams, pair_of(counts))]
-
-
 def spacetime_section(
     diagrams: Sequence[Diagram], pair: Sequence[int] | None = None
 ) -> Section | None:
@@ -142,66 +340,82 @@ def spacetime_section(
     )
 
 
-MEANINGS: Final = {
-    "missing_parents": "spans whose parent is not there",
-    "duplicate_spans": "spans that are there twice",
-    "unreceived_calls": "calls that nobody is known to have received",
-    "received_before_sent": "messages that arrive before they are sent, by the recorded clocks",
-    "clamped": "messages that still do, after the clocks were repaired",
-    "mutual_at_one_time": "messages that went to and fro at one time",
-}
+SHARE_AXIS: Final = Axis(title="share of messages", unit="share", low=0.0, high=1.0)
 
-ROWS_SHOWN: Final = 12
+LATENCY_AXIS: Final = Axis(title="from submission to delivery", unit="time", log=True)
+
+FEW: Final = 200
+"""With so few messages a smooth line would promise more than is known: steps are drawn."""
 
 
-def quality_sections(contents: ReportContents) -> list[Section | None]:
-    """How far traces that were ingested can be believed."""
-    return [quality_section(read_ingested(contents.results.sources))]
-
-
-def quality_section(ingested: Sequence[Ingested]) -> Section | None:
-    """How far the traces can be believed; None if nothing was ingested."""
-    if not ingested:
+def latency_section(pieces: Sequence[Markup]) -> Section | None:
+    """The section on latency: what each part has to say about it goes into the same one."""
+    body = joined([piece for piece in pieces if piece])
+    if not body:
         return None
-    moved = sum(len(one.offsets_ns) for one in ingested)
-    still = sum(one.counts.get("clamped", 0) for one in ingested)
     return Section(
-        identity="quality",
-        title="Quality of the traces",
-        lead=quality_lead(moved, still),
-        body=joined([run_markup(one, len(ingested) > 1) for one in ingested]),
+        identity="latency",
+        title="Latency",
+        lead="From submission to delivery: in the send buffer, on the way, in the receive buffer. "
+        "Causal order is paid for in one of the two buffers.",
+        body=body,
     )
 
 
-def quality_lead(moved: int, still: int) -> str:
-    """How many clocks were moved, and what that did not help."""
-    clocks = f"{counted(moved, 'clock')} {'was' if moved == 1 else 'were'} moved"
-    late = "arrives before it is sent" if still == 1 else "arrive before they are sent"
-    return f"{clocks}; {counted(still, 'message')} still {late}."
+def run_look(number: int) -> Look:
+    """How the runs of a report are drawn, by their number."""
+    return Look(colour=(1, 2, 5, 3, 6, 7)[number % 6], dash=number // 6)
 
 
-def run_markup(one: Ingested, titled: bool) -> Markup:
-    """One run: what was met, which clocks were moved, where that is impossible."""
-    rows = [[words, f"{one.counts.get(name, 0):,}"] for name, words in MEANINGS.items()]
-    rows += [[f"rejected: {reason}", f"{count:,}"] for reason, count in one.rejects.items()]
-    pieces: list[Markup] = [
-        *([element("h3", one.run_id)] if titled else []),
-        table(["what was met", "how often"], rows),
+def recorded_latencies(recordings: Sequence[NamedRecording]) -> list[Markup]:
+    """The latencies of all recorded runs in one chart, and what they consist of in one each."""
+    all_latencies = [latencies_ns(recording.run) for recording in recordings]
+    lines = tuple(
+        Series(name=recording.run.name, points=cdf_of(values), look=run_look(number), dots=False)
+        for number, (recording, values) in enumerate(zip(recordings, all_latencies, strict=True))
+        if values
+    )
+    if not lines:
+        return []
+    slowest_ns = max(values[-1] for values in all_latencies if values)
+    stacks = [
+        stack
+        for recording, values in zip(recordings, all_latencies, strict=True)
+        if (stack := stack_of(recording, values, slowest_ns)) is not None
     ]
-    if not one.repaired:
-        pieces.append(paragraph("Clocks were left as they were recorded.", class_="quiet"))
-    if one.offsets_ns:
-        ranked = sorted(one.offsets_ns.items(), key=lambda entry: (-abs(entry[1]), entry[0]))
-        clocks = [
-            [name, f"{'-' if ns < 0 else '+'}{time_text(abs(ns))}"]
-            for name, ns in ranked[:ROWS_SHOWN]
-        ]
-        pieces.append(table(["clock", f"moved by ({len(ranked):,} in all)"], clocks))
-    if one.impossible:
-        pairs = [
-            [sender, receiver, f"{messages:,}", f"{backwards:,}"]
-            for sender, receiver, messages, backwards in one.impossible[:ROWS_SHOWN]
-        ]
-        pieces.append(element("h4", "No clock offset puts all messages of these in order"))
-        pieces.append(table(["from", "to", "messages", "backwards"], pairs, texts=2))
-    return joined(pieces)
+    chart = LineChart(
+        title="Recorded runs",
+        note="share of messages delivered after at most so long",
+        x=LATENCY_AXIS,
+        y=SHARE_AXIS,
+        series=lines,
+        stairs=any(0 < len(values) < FEW for values in all_latencies),
+    )
+    pieces = [element("h3", "Recorded runs"), legend((line.name, line.look) for line in lines)]
+    if stacks:
+        pieces.append(waits_legend())
+    return [*pieces, chart_grid([chart, *stacks])]
+
+
+def stack_of(
+    recording: NamedRecording, own_ns: Sequence[int], slowest_ns: int
+) -> StackChart | None:
+    """Messages from the quickest to the slowest: what their time consisted of.
+
+    The axis goes to the slowest of all runs, so that runs can be compared by looking; a run that
+    is much quicker than another lies flat on it, so its own slowest message is told in words.
+    """
+    parts = parts_of(recording.run)
+    if parts is None:
+        return None
+    return StackChart(
+        title=recording.run.name,
+        note="messages from the quickest to the slowest: where each spent its time; "
+        f"the slowest took {time_text(own_ns[-1])}",
+        x=SHARE_AXIS,
+        y=Axis(title="latency", unit="time", high=float(slowest_ns)),
+        places=parts.shares,
+        parts=WAITS,
+        classes=WAIT_CLASSES,
+        layers=(parts.sender_wait_ns, parts.channel_ns, parts.receiver_wait_ns),
+    )

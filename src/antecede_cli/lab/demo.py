@@ -30,7 +30,7 @@ from antecede_audit.eventlog.reader import read_events
 from antecede_audit.judging.oracle import check_log
 from antecede_audit.report.assemble import ReportOptions, make_report
 from antecede_audit.report.page.document import open_report, write_report
-from antecede_audit.report.recordings import logged_runs
+from antecede_audit.report.recordings_page import logged_runs
 from antecede_audit.report.sources import find_sources
 from antecede_audit.report.spacetime.recording import MISSING, Recording, build_run, rows_of_files
 from antecede_audit.report.spacetime.times import latencies_ns
@@ -206,7 +206,7 @@ def why_no_spark() -> str | None:
 
 def judged_by_spark(places: DemoFolders, tell: Tell, watch: Watch) -> dict[str, DemoVerdict]:
     """By run; the tables go where the report looks for them."""
-    from antecede_audit.report.audit_results import VIOLATIONS_FOLDER
+    from antecede_audit.report.audit_page import VIOLATIONS_FOLDER
     from antecede_audit.spark.audit_job import audit
     from antecede_audit.spark.session import SPARK_ERRORS, first_line, open_session
     from antecede_lab.evaluate.evaluate import count_rows

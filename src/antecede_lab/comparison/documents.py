@@ -9,9 +9,9 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, final
 
-from antecede.build_mode import compiled
 from antecede.eventlog.atomic_files import claim
 from antecede.units import counted
+from antecede_lab.build_mode import compiled
 from antecede_lab.comparison import measurements as measured
 from antecede_lab.comparison.campaign import FAMILY_OF, Campaign, Entrant
 from antecede_lab.comparison.claims import COLUMNS, FOOTNOTES, TABLE

@@ -16,7 +16,6 @@ from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
-from antecede.build_mode import compiled
 from antecede.core.errors import LocalError
 from antecede.eventlog.atomic_files import claim, read_note, write_whole
 from antecede.eventlog.layout import PARTITION, find_runs, partition_folder
@@ -30,6 +29,7 @@ from antecede_audit.spark.audit_job import audit
 from antecede_audit.spark.ingest import ingest
 from antecede_audit.spark.measure import measure_logs
 from antecede_audit.spark.profile import profile, summary_object
+from antecede_lab.build_mode import compiled
 from antecede_lab.evaluate.answer import (
     TOOK_PLACE,
     Answer,

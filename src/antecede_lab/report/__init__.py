@@ -3,11 +3,10 @@
 from typing import Final
 
 from antecede_audit.report.parts import ReportPart
-from antecede_lab.report.comparison_page import comparison_sections
-from antecede_lab.report.comparison_results import COMPARISON, EVALUATION, KS
+from antecede_lab.report.comparison_page import COMPARISON, KS, comparison_sections
+from antecede_lab.report.evaluation_page import EVALUATION, evaluation_sections
 from antecede_lab.report.growth_page import growth_sections
-from antecede_lab.report.sweep_page import evaluation_sections, sweep_sections, swept_series
-from antecede_lab.report.sweep_results import SWEEP
+from antecede_lab.report.sweep_page import SWEEP, sweep_sections, swept_series
 
 PARTS: Final = (
     ReportPart(sections=comparison_sections, kinds=(COMPARISON,)),

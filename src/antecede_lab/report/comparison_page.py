@@ -1,19 +1,34 @@
-"""The comparison table: what the paper says, what was seen, and the figures behind every word."""
+"""The comparison: the paper's table with what became of it, figures, and whatever is about them.
 
-from collections.abc import Callable, Iterator, Sequence
+What `antecede lab compare` leaves is read as figures; the words of the table are worked out from
+them again, by the same code that judged them, so that protocols of which the paper does not speak
+have words too. It is JSON, so nothing but the standard library is needed.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, TypeAlias
 
+from antecede.core.errors import LocalError
 from antecede.units import counted
 from antecede_audit.report.charts.scale import plain
 from antecede_audit.report.page.markup import Markup, element, joined
 from antecede_audit.report.page.section import Section, code, folded, paragraph, table
 from antecede_audit.report.parts import ReportContents
+from antecede_audit.report.sources import file_kind, objects_in, read_json
 from antecede_lab.comparison import claims
 from antecede_lab.comparison import measurements as measured
 from antecede_lab.comparison.claims import COLUMNS, FOOTNOTES, TABLE
 from antecede_lab.comparison.documents import omission_table, series_tables
 from antecede_lab.comparison.long_runs import STREAM
-from antecede_lab.comparison.measurements import Measurements, Quantity
+from antecede_lab.comparison.measurements import (
+    QUANTITIES,
+    Estimate,
+    Measurement,
+    Measurements,
+    Quantity,
+)
 from antecede_lab.comparison.traffic import BROADCASTS, UNIFORM
 from antecede_lab.comparison.trials import LOSING, LOSSY, REORDERING
 from antecede_lab.comparison.verdicts import (
@@ -23,8 +38,137 @@ from antecede_lab.comparison.verdicts import (
     ClaimVerdict,
     Observation,
     is_starved,
+    observe,
+    verdicts_on,
 )
-from antecede_lab.report.comparison_results import COMPARISON, Comparison, read_comparison
+
+COMPARISON_FILE: Final = "comparison.json"
+
+KS_FILE: Final = "ks.json"
+
+COMPARISON: Final = file_kind(
+    "comparison", "a comparison of protocols", "lab compare", COMPARISON_FILE
+)
+
+KS: Final = file_kind("ks", "the metadata of KS", "lab compare", KS_FILE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A comparison of protocols."""
+
+    command: str
+    effort: str
+    seeds: int
+    protocols: tuple[str, ...]
+    readings: Measurements
+    commands: dict[tuple[str, str], str]
+    """By protocol and aspect: the command that shows it."""
+
+    def verdicts(self, protocol: str) -> dict[str, ClaimVerdict]:
+        """What became of the paper's claims about a protocol, by aspect."""
+        return {one.claim.aspect: one for one in verdicts_on(protocol, self.readings)}
+
+    def observations(self, protocol: str) -> dict[str, Observation]:
+        """What was seen of a protocol, by aspect."""
+        seen = {aspect: observe(aspect, protocol, self.readings) for aspect in TABLE}
+        return {aspect: one for aspect, one in seen.items() if one is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KsPoint:
+    """How much metadata KS carries, as a percentage of n²."""
+
+    processes: int
+    rate: float
+    share: float
+    percent: float
+    half_width: float | None
+
+
+KNOWN: Final = {quantity.name: quantity for quantity in QUANTITIES}
+
+
+def read_comparison(folder: Path) -> Comparison:
+    """The comparison in this folder; `LocalError` if the file is not what it should be."""
+    file = folder / COMPARISON_FILE
+    content = read_json(file)
+    readings = Measurements()
+    try:
+        for fields in listed(content, "readings"):
+            readings.rows.append(reading_of(fields))
+        for fields in listed(content, "left_out"):
+            readings.leave_out(str(fields["protocol"]), str(fields["what"]), str(fields["why"]))
+        commands = {
+            (str(fields["protocol"]), str(fields["aspect"])): str(fields["run"])
+            for fields in listed(content, "verdicts")
+        }
+    except (KeyError, TypeError, ValueError) as error:
+        raise LocalError(f"{file} is not what `antecede lab compare` writes: {error!r}") from error
+    return Comparison(
+        command=str(content.get("run", "")),
+        effort=str(content.get("effort", "")),
+        seeds=int(str(content.get("seeds") or 1)),
+        protocols=tuple(readings.protocols()),
+        readings=readings,
+        commands=commands,
+    )
+
+
+def listed(content: Mapping[str, object], key: str) -> list[dict[str, object]]:
+    """A list of objects, which may be missing."""
+    return objects_in(content.get(key, []), key)
+
+
+def reading_of(fields: Mapping[str, object]) -> Measurement:
+    """One figure; a quantity that is not known here still has a name and a unit."""
+    name = str(fields["quantity"])
+    quantity = KNOWN.get(name) or Quantity(
+        name=name, unit=str(fields["unit"]), against=str(fields["against"]), meaning=""
+    )
+    return Measurement(
+        protocol=str(fields["protocol"]),
+        quantity=quantity,
+        situation=str(fields["situation"]),
+        at=number(fields["at"]),
+        figure=Estimate(
+            mean=number(fields["mean"]),
+            half_width=optional(fields["half_width"]),
+            samples=int(str(fields["samples"])),
+        ),
+        seed=int(str(fields["seed"])),
+    )
+
+
+def number(value: object) -> float:
+    """A number, also if it is written as a text."""
+    return float(str(value))
+
+
+def optional(value: object) -> float | None:
+    """The same, if there is one."""
+    return None if value is None else number(value)
+
+
+def read_ks(folder: Path) -> list[KsPoint]:
+    """The experiment with the algorithm of Kshemkalyani and Singhal."""
+    file = folder / KS_FILE
+    try:
+        return [
+            KsPoint(
+                processes=int(str(fields["processes"])),
+                rate=number(fields["rate"]),
+                share=number(fields["share"]),
+                percent=number(fields["percent"]),
+                half_width=optional(fields["half_width"]),
+            )
+            for fields in listed(read_json(file), "rows")
+        ]
+    except (KeyError, TypeError, ValueError) as error:
+        raise LocalError(
+            f"{file} is not what `antecede lab compare --ks` writes: {error!r}"
+        ) from error
+
 
 Figure: TypeAlias = Callable[[str, Measurements], str]
 """The figures behind a word of the table, in a few letters; empty if there are none."""
@@ -148,7 +292,6 @@ MEANINGS: Final = {
     claims.CONTROL: "Packets that carry no message.",
 }
 """What each row of the table is about, for somebody who has not read the paper."""
-
 
 MARKS: Final = {CONFIRMED: "✓", QUALIFIED: "~", REFUTED: "✗"}
 

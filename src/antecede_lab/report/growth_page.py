@@ -4,15 +4,15 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from antecede_audit.report.charts.spec import Axis, LineChart, Series, Unit, look_of
-from antecede_audit.report.latency_page import latency_section
 from antecede_audit.report.page.markup import Markup, element, joined
-from antecede_audit.report.page.section import Section, chart_grid, legend
+from antecede_audit.report.page.section import Section, chart_grid, protocols_legend
 from antecede_audit.report.parts import ReportContents
+from antecede_audit.report.recordings_page import latency_section
 from antecede_lab.comparison import measurements as measured
 from antecede_lab.comparison.long_runs import SERVICES, STREAM
 from antecede_lab.comparison.measurements import Quantity
 from antecede_lab.comparison.traffic import BROADCASTS, NEIGHBOURS, UNIFORM
-from antecede_lab.report.comparison_results import (
+from antecede_lab.report.comparison_page import (
     COMPARISON,
     KS,
     Comparison,
@@ -20,7 +20,7 @@ from antecede_lab.report.comparison_results import (
     read_comparison,
     read_ks,
 )
-from antecede_lab.report.sweep_results import SWEEP, SweepResults, read_sweep
+from antecede_lab.report.sweep_page import SWEEP, SweepResults, read_sweep
 
 SITUATIONS: Final = {
     UNIFORM: "everybody talks to everybody",
@@ -45,11 +45,13 @@ COSTS: Final = (
     (measured.SENDER, "Work at the sender", "steps per copy"),
     (measured.RECEIVER, "Work at the receiver", "steps per copy"),
 )
+
 LOADED: Final = (
     (measured.LATENCY, "Mean latency", "one-way delays"),
     (measured.LATE, "Mean latency beyond what causal order asks", "round trips"),
     (measured.REPORTED, "Longest wait, two talk and report", "round trips"),
 )
+
 FLOWS: Final = (
     (measured.RATE, "Throughput", "deliveries/s"),
     (measured.FLYING, "Under way at once, of one sender", "messages"),
@@ -225,12 +227,6 @@ def sweep_lines(sweep: SweepResults, scenario: str, network: str, figure: str) -
                 Series(name=protocol, points=tuple(points), spread=tuple(spread), look=look)
             )
     return lines
-
-
-def protocols_legend(names: Sequence[str], charts: Sequence[LineChart]) -> Markup:
-    """The looks of the lines that there are, in the order of the protocols."""
-    looks = {line.name: line.look for chart in charts for line in chart.series}
-    return legend((name, looks[name]) for name in dict.fromkeys(names) if name in looks)
 
 
 def ks_section(points: Sequence[KsPoint]) -> Section | None:

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from antecede_audit.report.audit_page import audit_section
-from antecede_audit.report.audit_results import audited
+from antecede_audit.report.audit_page import audit_section, audited
 from antecede_audit.report.page.document import Report
 from antecede_audit.report.page.markup import Markup, element, joined
 from antecede_audit.report.page.section import Section, table

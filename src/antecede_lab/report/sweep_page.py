@@ -1,9 +1,17 @@
-"""The runs of a sweep as a table, and the answers of an evaluation: means over seeds."""
+"""Sweeps: latencies in charts, all figures in a table.
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+Runs that differ only in their seed are taken together: histograms are added, figures become means
+with intervals.
+"""
 
-from antecede_audit.report.charts.scale import percent_text, plain, time_text
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from antecede.eventlog.parquet import load_pyarrow, reading
+from antecede_audit.report.charts.scale import plain, time_text
 from antecede_audit.report.charts.spec import (
     WAIT_CLASSES,
     WAITS,
@@ -15,35 +23,237 @@ from antecede_audit.report.charts.spec import (
     Series,
     look_of,
 )
-from antecede_audit.report.latency_page import LATENCY_AXIS, SHARE_AXIS, latency_section
 from antecede_audit.report.page.markup import Markup, element, joined
 from antecede_audit.report.page.section import (
     Place,
     Section,
     chart_grid,
-    code,
     folded,
     paragraph,
+    protocols_legend,
     table,
     waits_legend,
 )
 from antecede_audit.report.parts import ReportContents, Results
-from antecede_lab.comparison.measurements import Estimate
-from antecede_lab.report.comparison_results import (
-    EVALUATION,
-    EvaluationResults,
-    ReplayedTrace,
-    read_evaluation,
+from antecede_audit.report.recordings_page import LATENCY_AXIS, SHARE_AXIS, latency_section
+from antecede_audit.report.sources import SPARK_PART, SourceKind, has_columns
+from antecede_lab.comparison.measurements import Estimate, estimate
+
+RUNS_FOLDER: Final = "runs"
+
+KNOWN_BY: Final = ("run_id", "protocol", "scenario", "status", "buckets")
+"""The table of a sweep's runs is recognised by these."""
+
+
+def run_files(folder: Path) -> list[Path]:
+    """The files of the table of runs, if this is the folder of a sweep."""
+    return sorted((folder / RUNS_FOLDER).glob(f"{SPARK_PART}*.parquet"))
+
+
+def holds_sweep(folder: Path) -> bool:
+    """Whether there is a sweep in this folder."""
+    files = run_files(folder)
+    return bool(files) and has_columns(files[0], KNOWN_BY)
+
+
+SWEEP: Final = SourceKind(
+    name="sweep", text="the runs of a sweep", command="lab sweep", is_in=holds_sweep
 )
-from antecede_lab.report.growth_page import protocols_legend
-from antecede_lab.report.sweep_results import (
-    SWEEP,
-    SeedGroup,
-    Setting,
-    SweepResults,
-    read_sweep,
-    thinned,
+
+FIGURES: Final = (
+    "messages",
+    "latency_mean_ns",
+    "latency_p50_ns",
+    "latency_p99_ns",
+    "sender_wait_mean_ns",
+    "channel_mean_ns",
+    "receiver_wait_mean_ns",
+    "non_causal_mean_ns",
+    "non_causal_p99_ns",
+    "metadata_bytes_per_message",
+    "control_per_message",
+    "throughput",
+    "sender_buffer_max",
+    "receiver_buffer_max",
+    "in_transit_max",
 )
+"""The figures of a run that a report shows."""
+
+MEASURED: Final = ("finished", "unfinished")
+"""Runs that ended like this took place, and have figures."""
+
+
+class Setting(NamedTuple):
+    """What runs have in common that can be compared: all but the protocol and the seed."""
+
+    scenario: str
+    network: str
+    processes: int
+
+
+class SweptRun(NamedTuple):
+    """One run of a sweep: which it is."""
+
+    run_id: str
+    protocol: str
+    setting: Setting
+    seed: int
+
+
+@dataclass(slots=True)
+class SeedGroup:
+    """The runs of one protocol in one setting, over all seeds."""
+
+    protocol: str
+    setting: Setting
+    seeds: int = 0
+    samples: dict[str, list[float]] = field(default_factory=dict)
+    histograms: dict[str, dict[int, int]] = field(default_factory=dict)
+    """By delay: how many copies had at most so many nanoseconds, bucket by bucket."""
+
+    def figure(self, name: str) -> Estimate | None:
+        """The mean over seeds, with its interval; None if no run has this figure."""
+        samples = self.samples.get(name)
+        return estimate(samples) if samples else None
+
+    def cdf(self, delay: str) -> list[tuple[float, float]]:
+        """The share of copies that took at most so long, from the shortest to the longest."""
+        buckets = sorted(self.histograms.get(delay, {}).items())
+        total = sum(count for _, count in buckets)
+        passed = 0
+        points: list[tuple[float, float]] = []
+        for high_ns, count in buckets:
+            passed += count
+            points.append((float(high_ns), passed / total))
+        return points
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Count one more run."""
+        self.seeds += 1
+        for name in FIGURES:
+            value = row.get(name)
+            if value is not None:
+                self.samples.setdefault(name, []).append(float(value))
+        for bucket in row.get("buckets") or ():
+            counts = self.histograms.setdefault(bucket["delay"], {})
+            counts[bucket["high_ns"]] = counts.get(bucket["high_ns"], 0) + bucket["copies"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepResults:
+    """All runs of a sweep."""
+
+    groups: list[SeedGroup]
+    by_status: dict[str, int]
+    reasons: list[tuple[str, str, int]]
+    """Why runs did not finish: status, reason, how many."""
+    runs: list[SweptRun]
+    """The runs that took place."""
+
+    def settings(self) -> list[Setting]:
+        """The settings, in order."""
+        return sorted({group.setting for group in self.groups})
+
+    def of_setting(self, setting: Setting) -> list[SeedGroup]:
+        """The protocols that were run in a setting, in the order of the table."""
+        return [group for group in self.groups if group.setting == setting]
+
+    def protocols(self) -> list[str]:
+        """All protocols, in the order of the table."""
+        return list(dict.fromkeys(group.protocol for group in self.groups))
+
+    def series(self) -> list[list[str]]:
+        """Ids of runs that differ in their protocol only, in the order of the table."""
+        found: dict[tuple[object, ...], list[SweptRun]] = {}
+        for run in self.runs:
+            found.setdefault((*run.setting, run.seed), []).append(run)
+        return [
+            [run.run_id for run in sorted(runs, key=lambda run: rank(run.protocol))]
+            for runs in found.values()
+        ]
+
+
+def read_sweep(folder: Path) -> SweepResults:
+    """The sweep in this folder; of its rows one file is held at a time."""
+    return sweep_of(rows_in(run_files(folder)))
+
+
+def rows_in(files: Sequence[Path]) -> Iterator[Mapping[str, Any]]:
+    """The rows that count in these files, of the columns that a report needs."""
+    pq = load_pyarrow("pyarrow.parquet")
+    columns = ["digest", "run_id", "protocol", "scenario", "network", "processes", "seed"]
+    columns += ["status", "reason"]
+    last = last_attempts(files)
+    for number, file in enumerate(files):
+        with reading(file):
+            schema = pq.read_schema(file).names
+            wanted = [name for name in (*columns, *FIGURES, "buckets") if name in schema]
+            table = pq.read_table(file, columns=wanted, partitioning=None)
+        for place, row in enumerate(table.to_pylist()):
+            if last[row["digest"]] == (number, place):
+                yield row
+
+
+def last_attempts(files: Sequence[Path]) -> dict[str, tuple[int, int]]:
+    """By run: in which file and row it stands last; of one that was run again, that counts."""
+    pq = load_pyarrow("pyarrow.parquet")
+    last: dict[str, tuple[int, int]] = {}
+    for number, file in enumerate(files):
+        with reading(file):
+            digests = pq.read_table(file, columns=["digest"], partitioning=None)["digest"]
+        for place, digest in enumerate(digests.to_pylist()):
+            last[digest] = (number, place)
+    return last
+
+
+def sweep_of(rows: Iterable[Mapping[str, Any]]) -> SweepResults:
+    """The sweep that these rows make up."""
+    groups: dict[tuple[str, Setting], SeedGroup] = {}
+    by_status: Counter[str] = Counter()
+    reasons: Counter[tuple[str, str]] = Counter()
+    runs: list[SweptRun] = []
+    for row in rows:
+        status, protocol = row["status"], row["protocol"]
+        by_status[status] += 1
+        if status != MEASURED[0]:
+            reasons[status, row["reason"] or ""] += 1
+        if status in MEASURED:
+            setting = Setting(row["scenario"], row["network"], row["processes"])
+            group = groups.setdefault(
+                (protocol, setting), SeedGroup(protocol=protocol, setting=setting)
+            )
+            group.add(row)
+            runs.append(SweptRun(row["run_id"], protocol, setting, row["seed"]))
+    return SweepResults(
+        groups=sorted(groups.values(), key=lambda one: (one.setting, rank(one.protocol))),
+        by_status=by_status,
+        reasons=[(status, why, count) for (status, why), count in reasons.items()],
+        runs=runs,
+    )
+
+
+ORDER: Final = (
+    "hybrid", "hybrid-facts", "hybrid-sps", "hybrid-csps", "paper-basic", "paper-sps",
+    "paper-multicast", "mf", "blocking", "cykas", "newtop", "tree", "bss", "ks", "rst", "prs",
+    "ses", "topology", "separators", "piggyback", "psync", "fifo", "none",
+)  # fmt: skip
+"""Protocols by family, the product's own first."""
+
+
+def rank(protocol: str) -> tuple[int, str]:
+    """Where a protocol stands in tables."""
+    place = ORDER.index(protocol) if protocol in ORDER else len(ORDER)
+    return place, protocol
+
+
+def thinned(points: Iterable[tuple[float, float]], most: int = 120) -> list[tuple[float, float]]:
+    """A curve with at most about so many points, the first and the last among them."""
+    every = list(points)
+    if len(every) <= most:
+        return every
+    stride = (len(every) - 1) / (most - 1)
+    return [every[round(number * stride)] for number in range(most)]
+
 
 SETTINGS_OPEN: Final = 6
 """Of more settings the rest are folded away."""
@@ -194,147 +404,3 @@ def bar_of(group: SeedGroup) -> Bar | None:
         return None
     means = tuple(0.0 if part is None else part.mean for part in parts)
     return Bar(name=group.protocol, parts=means, text=time_text(latency.mean))
-
-
-# Evaluations.
-
-HEADROOM: Final = 1.15
-"""Room for the name of the highest point."""
-
-LEAST_NS: Final = 1e6
-"""An axis of latencies that are nothing still shows a millisecond."""
-
-ANSWER_COLUMNS: Final[tuple[tuple[str, str, Callable[[float], str]], ...]] = (
-    ("latency", "latency_ns", time_text),
-    ("p99", "latency_p99_ns", time_text),
-    ("added by ordering", "added_ns", time_text),
-    ("share", "added_share", percent_text),
-    ("p99 added", "added_p99_ns", time_text),
-    ("metadata, bytes", "metadata_bytes", plain),
-    ("times hybrid", "metadata_times", plain),
-    ("control packets", "control_packets", plain),
-    ("request", "request_ns", time_text),
-    ("longer than unordered", "request_share", percent_text),
-)
-"""Heading, figure, and how it is written."""
-
-
-def evaluation_sections(contents: ReportContents) -> Iterator[Section]:
-    """All evaluations."""
-    evaluations = contents.results.of(EVALUATION, read_evaluation).values()
-    for number, evaluation in enumerate(evaluations, start=1):
-        yield evaluation_section(evaluation, number)
-
-
-def evaluation_section(evaluation: EvaluationResults, number: int) -> Section:
-    """Latency against metadata in every setting, in charts and in figures."""
-    charts = [
-        chart
-        for setting in evaluation.settings()
-        if (chart := trade_chart(evaluation, setting)) is not None
-    ]
-    names = [answer.protocol for answer in evaluation.answers]
-    shown: list[Markup] = [protocols_legend(names, charts), chart_grid(charts[:SETTINGS_OPEN])]
-    if len(charts) > SETTINGS_OPEN:
-        rest = charts[SETTINGS_OPEN:]
-        shown.append(folded(f"{len(rest)} more settings", chart_grid(rest)))
-    return Section(
-        identity=f"evaluation-{number}",
-        title=evaluation.title,
-        lead="What ordering adds to the mean latency of a message, beyond what causal order itself "
-        "demands, against the metadata that a message costs. The nearer to the corner, the better.",
-        place=Place.FIRST,
-        body=joined(
-            [
-                *shown,
-                folded(
-                    "All figures",
-                    paragraph(
-                        "Means over seeds, ± half of a 95 % interval. Metadata and control "
-                        "packets: for one message.",
-                        class_="quiet",
-                    ),
-                    table(
-                        [
-                            "scenario",
-                            "network",
-                            "n",
-                            "protocol",
-                            *(one[0] for one in ANSWER_COLUMNS),
-                        ],
-                        answer_rows(evaluation),
-                        texts=4,
-                    ),
-                ),
-                traces_table(evaluation.traces),
-                paragraph(code(evaluation.command)) if evaluation.command else Markup(),
-            ]
-        ),
-    )
-
-
-def trade_chart(evaluation: EvaluationResults, setting: Setting) -> LineChart | None:
-    """A point for each protocol: bytes of metadata, and what ordering adds to latency."""
-    points: list[Series] = []
-    for number, answer in enumerate(evaluation.of_setting(setting)):
-        added, metadata = answer.figures.get("added_ns"), answer.figures.get("metadata_bytes")
-        if added is None or metadata is None or metadata.mean <= 0:
-            continue
-        points.append(
-            Series(
-                name=answer.protocol,
-                points=((metadata.mean, max(added.mean, 0.0)),),
-                spread=(added.half_width or 0.0,),
-                look=look_of(answer.protocol, number),
-                label=answer.protocol,
-            )
-        )
-    if not points:
-        return None
-    highest = max(height + line.spread[0] for line in points for _, height in line.points)
-    return LineChart(
-        title=f"{setting.scenario}, {setting.network}, n = {setting.processes:,}",
-        x=Axis(title="metadata for one message, bytes", log=True),
-        y=Axis(
-            title="added to the mean latency",
-            unit="time",
-            low=0.0,
-            high=max(highest * HEADROOM, LEAST_NS),
-        ),
-        series=tuple(points),
-    )
-
-
-def answer_rows(evaluation: EvaluationResults) -> Iterator[list[str]]:
-    """A row for each protocol in each setting; what is the same as above is left out."""
-    for setting in evaluation.settings():
-        where = [setting.scenario, setting.network, f"{setting.processes:,}"]
-        for answer in evaluation.of_setting(setting):
-            name = answer.protocol if answer.finished else f"{answer.protocol} (unfinished)"
-            figures = [
-                figure_text(answer.figures.get(key), write) for _, key, write in ANSWER_COLUMNS
-            ]
-            yield [*where, name, *figures]
-            where = ["", "", ""]
-
-
-def traces_table(traces: list[ReplayedTrace]) -> Markup:
-    """What was replayed, and what of it is real."""
-    if not traces:
-        return Markup()
-    head = ["trace", "from", "what is real", "what is grown"]
-    head += ["processes", "messages", "copies", "lasted"]
-    rows = [
-        [
-            one.name,
-            one.origin,
-            "; ".join(one.real),
-            "; ".join(one.grown) or "nothing",
-            f"{one.processes:,}",
-            f"{one.messages:,}",
-            f"{one.copies:,}",
-            time_text(one.span_ns),
-        ]
-        for one in traces
-    ]
-    return joined([element("h3", "What was replayed"), table(head, rows, texts=4)])

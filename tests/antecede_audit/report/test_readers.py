@@ -7,9 +7,8 @@ import pytest
 
 from antecede.core.errors import LocalError
 from antecede.eventlog.parquet import load_pyarrow
-from antecede_audit.report.audit_page import sample_text
-from antecede_audit.report.audit_results import audited, read_audit, steps_of
-from antecede_audit.report.recordings import (
+from antecede_audit.report.audit_page import audited, read_audit, sample_text, steps_of
+from antecede_audit.report.recordings_page import (
     DRAWN,
     LoggedRun,
     first_few,
@@ -21,8 +20,9 @@ from antecede_audit.report.spacetime.violations import judged
 from antecede_lab.comparison.campaign import Campaign, entrants_of
 from antecede_lab.comparison.documents import write_comparison as write_real_comparison
 from antecede_lab.comparison.effort import QUICK
-from antecede_lab.report.comparison_results import read_comparison, read_evaluation, read_ks
-from antecede_lab.report.sweep_results import Setting, read_sweep, sweep_of, thinned
+from antecede_lab.report.comparison_page import read_comparison, read_ks
+from antecede_lab.report.evaluation_page import read_evaluation
+from antecede_lab.report.sweep_page import Setting, read_sweep, sweep_of, thinned
 from tests.antecede_audit.report.logs import simulated
 from tests.antecede_audit.report.results import (
     swept_run,

@@ -11,10 +11,15 @@ from antecede.eventlog.processes import processes_folder, write_processes
 from antecede.eventlog.writers import write_events
 from antecede_audit.eventlog.restore import log_of
 from antecede_audit.eventlog.workload import WorkloadRow, write_workload
-from antecede_audit.report.audit_results import AUDIT
-from antecede_audit.report.recordings import chosen_runs, display_names, logged_runs, read_recording
+from antecede_audit.report.audit_page import AUDIT
+from antecede_audit.report.recordings_page import (
+    chosen_runs,
+    display_names,
+    logged_runs,
+    read_recording,
+)
 from antecede_audit.report.sources import EVENTS, SourceKind, find_sources
-from antecede_lab.report.comparison_results import COMPARISON
+from antecede_lab.report.comparison_page import COMPARISON
 from tests.antecede_audit.report.all_parts import KINDS
 from tests.antecede_audit.report.logs import overtaken
 

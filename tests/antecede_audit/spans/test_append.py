@@ -225,7 +225,7 @@ def test_the_command_adds_to_a_table_too(spark: SparkSession, tmp_path: Path) ->
     (tmp_path / "2.csv").write_bytes(as_lines(crossing, "c,b,4,5", "a,b,20,21"))
 
     def run(file: str, *more: str) -> None:
-        where = ("--out", str(tmp_path / "out"), "--table", name, "--master", "local[2]")
+        where = ("--out", str(tmp_path / "out"), "--to-table", name, "--master", "local[2]")
         done = CliRunner().invoke(main, ["ingest", str(tmp_path / file), *where, *more])
         assert done.exit_code == 0, done.output
 

@@ -104,7 +104,7 @@ def test_a_file_of_which_nothing_can_be_read_fails_an_ingest_of_many(
         assert str(bad) in done.stderr
         assert "Traceback" not in done.output
     assert tables_at(out) == before
-    assert invoked("quality", traces).exit_code == 2
+    assert invoked("ingest", "--check", traces).exit_code == 2
 
 
 @needs_proc

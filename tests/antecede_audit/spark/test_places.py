@@ -75,7 +75,7 @@ def check_chain(spark: SparkSession, top: str, disk: Path, here: Path) -> None:
     (disk / "in" / "letters.csv.gz").write_bytes(crossing_letters(60))
     run("ingest", f"{top}/in", "--run-id", "r", "--out", f"{top}/trace", "--master", master)
     run("audit", f"{top}/trace", "--out", f"{top}/found", "--master", master, "--explain", "1")
-    run("metrics", f"{top}/trace", "--out", f"{top}/figures", "--master", master)
+    run("measure", f"{top}/trace", "--out", f"{top}/figures", "--master", master)
     page = disk.parent / "report.html"
     run("report", f"{top}/trace", f"{top}/found", "--out", str(page), "--master", master)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from antecede_audit.report.charts.draw import draw, draw_marker
-from antecede_audit.report.charts.spec import WAIT_CLASSES, WAITS, Chart, Look
+from antecede_audit.report.charts.spec import WAIT_CLASSES, WAITS, Chart, LineChart, Look
 from antecede_audit.report.page.markup import Child, Markup, element, joined
 
 
@@ -120,3 +120,9 @@ def code(text: str) -> Markup:
 def paragraph(*content: Child, class_: str | None = None) -> Markup:
     """A paragraph."""
     return element("p", *content, class_=class_)
+
+
+def protocols_legend(names: Sequence[str], charts: Sequence[LineChart]) -> Markup:
+    """The looks of the lines that there are, in the order of the protocols."""
+    looks = {line.name: line.look for chart in charts for line in chart.series}
+    return legend((name, looks[name]) for name in dict.fromkeys(names) if name in looks)

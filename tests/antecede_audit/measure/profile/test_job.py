@@ -175,7 +175,7 @@ def test_the_command_line_shows_tables_and_draws_plots(
     spark: SparkSession, reviewed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "told"
-    result = run_command(monkeypatch, spark, "profile", reviewed, "--out", str(out))
+    result = run_command(monkeypatch, spark, "measure", "--workload", reviewed, "--out", str(out))
     assert result.exit_code == 0, result.output
     assert "review: 11 messages (11 copies) among 9 processes" in result.output
     assert "effects of a delivery" in result.output
