@@ -1,4 +1,4 @@
-"""Everything that `on_event` may be called with: what a node has to say about its peers."""
+"""The events that a listener of `on_event` receives: what happens to peers and to the node."""
 
 from dataclasses import dataclass
 from typing import Final, TypeAlias, final
@@ -24,8 +24,7 @@ __all__ = [
 ]
 
 PeerAddress: TypeAlias = tuple[str, int] | tuple[str, int, int, int] | str
-"""Where somebody is seen: host and port, with IPv6 also flow and scope; on a carrier whose places
-have no ports, its name there."""
+"""Where a sender is: host and port, with IPv6 also flow and scope; on a broker its subject."""
 
 
 def seen_at(address: object) -> PeerAddress:
@@ -38,7 +37,7 @@ def seen_at(address: object) -> PeerAddress:
 @final
 @dataclass(frozen=True)
 class PeerMet:
-    """A peer has been reached for the first time."""
+    """A peer has answered for the first time."""
 
     name: str
 
@@ -46,7 +45,7 @@ class PeerMet:
 @final
 @dataclass(frozen=True)
 class PeerRestarted:
-    """A peer has come back as a new incarnation: it knows nothing of what was before."""
+    """A peer has come back as a new incarnation, which knows nothing of the one before."""
 
     name: str
 
@@ -63,20 +62,21 @@ class PeerMoved:
 @final
 @dataclass(frozen=True)
 class PathNarrow:
-    """Datagrams of 1,200 bytes, which hellos have, do not reach a peer any more.
+    """Datagrams of 1,200 bytes, the size of a hello, do not reach a peer any more.
 
-    Messages go in pieces, if at all, and the peer could not be met again if it restarted.
+    Messages are sent in fragments, if any get through. If the peer restarted, it could not be met
+    again.
     """
 
     name: str
     size: int
-    """The largest datagrams that reach it, as far as is known; 0 if not even small ones do."""
+    """The largest datagram known to reach it, in bytes; 0 if not even small ones do."""
 
 
 @final
 @dataclass(frozen=True)
 class PeerSilent:
-    """Nothing has come from a peer for longer than allowed; what is for it is kept."""
+    """Nothing has come from a peer for longer than `silent_after`; messages for it are kept."""
 
     name: str
     silent_ns: int
@@ -93,7 +93,7 @@ class PeerBack:
 @final
 @dataclass(frozen=True)
 class PeerLeft:
-    """A peer has said good-bye and wants nothing more."""
+    """A peer has closed its node; it receives nothing more."""
 
     name: str
 
@@ -101,24 +101,25 @@ class PeerLeft:
 GONE: Final = "gone"
 LEFT_OUT: Final = "left out"
 TOO_LARGE: Final = "too large"
-"""Why messages are undeliverable: their target is over, and may have delivered them; it was away,
-so they were never submitted to it and are certainly not delivered; it does not take them."""
+"""Values of `Undeliverable.why`. `GONE`: the target has left or was expelled, and may have
+delivered the messages. `LEFT_OUT`: it was away, so they were never sent to it. `TOO_LARGE`: the
+payload is beyond its limit."""
 
 
 @final
 @dataclass(frozen=True)
 class Undeliverable:
-    """These messages were not delivered to a peer, or perhaps not: `why` says which.
+    """Messages that a peer did not deliver, or perhaps did not: `why` says which.
 
-    With a journal: told again after a crash that came before it was known to be told.
+    With a journal the event is repeated after a crash, unless it is known to have been handled.
     """
 
     name: str
     sequences: tuple[int, ...]
     life: int | None = None
-    """The incarnation of this node that had sent them, if it was one before this one."""
+    """The incarnation of this node that sent them, if it was an earlier one."""
     reason: str | None = None
-    """More words about it, where there are any: how large they may be."""
+    """Details, if there are any, such as the limit that a payload exceeds."""
     why: str = GONE
     """`gone`: perhaps delivered; `left out`: certainly not; `too large`: certainly not."""
 
@@ -126,7 +127,7 @@ class Undeliverable:
 @final
 @dataclass(frozen=True)
 class PeerExpelled:
-    """A peer is out for good: nobody waits for it any more, and nothing of it is taken."""
+    """A peer is expelled for good: nobody waits for it any more, and what it sends is ignored."""
 
     name: str
     incarnation: int
@@ -134,31 +135,31 @@ class PeerExpelled:
     """Who decided it."""
     reason: str
     undelivered: tuple[int, ...]
-    """Our messages of which nobody knows whether it delivered them."""
+    """Sequence numbers of our messages that it may or may not have delivered."""
     unreceived: int
-    """How many of its messages were here and could not be delivered, for want of earlier ones."""
+    """How many of its messages had arrived but cannot be delivered, as earlier ones are missing."""
 
 
 @final
 @dataclass(frozen=True)
 class NodeFenced:
-    """This node itself is expelled: it takes and delivers nothing more."""
+    """This node itself is expelled: it sends and delivers nothing more."""
 
     name: str
-    """The name of this node, as that of whoever is expelled in `PeerExpelled`."""
+    """The name of this node."""
     by: str
     """Who decided it."""
     reason: str
     told_by: str
-    """Who has said so: the one who decided it, or another peer that follows it."""
+    """Which peer told this node: the one that decided it, or another that heard of it."""
 
 
 @final
 @dataclass(frozen=True)
 class Split:
-    """A peer that is expelled here lives, and has expelled this node as well: both go on apart.
+    """This node and a peer have expelled each other, and both are alive.
 
-    Restart one of the two to bring them together again.
+    They stay apart until one of the two is restarted.
     """
 
     name: str
@@ -167,7 +168,7 @@ class Split:
 @final
 @dataclass(frozen=True)
 class TooLarge:
-    """A payload of a peer was beyond our limit, and was not handed over."""
+    """A peer sent a payload larger than `payload_limit`; it was discarded."""
 
     name: str
     sequence: int
@@ -178,7 +179,7 @@ class TooLarge:
 @final
 @dataclass(frozen=True)
 class PeerRefused:
-    """A peer will not talk to us, or we not to it."""
+    """A peer refuses to talk to this node, or this node to the peer; `reason` says why."""
 
     name: str
     address: PeerAddress
@@ -188,7 +189,7 @@ class PeerRefused:
 @final
 @dataclass(frozen=True)
 class StrangerSeen:
-    """Somebody who was never introduced has said hello, and strangers are welcome."""
+    """A node that was never introduced has said hello, and becomes a peer (`accept_unknown`)."""
 
     name: str
     address: PeerAddress
@@ -217,4 +218,4 @@ Report: TypeAlias = (
 )
 
 Event: TypeAlias = Report
-"""Any of them."""
+"""Any of these events."""

@@ -44,14 +44,14 @@ MUTANTS: dict[str, tuple[Change, ...]] = {
     "the expelled are never told": (
         (
             "antecede/endpoint/expulsion_news.py",
-            "            self._writer.write_expulsion(session, stone, address, size, now_ns)\n",
+            "            self._writer.write_expulsion(session, record, address, size, now_ns)\n",
             "",
         ),
     ),
     "a notice does not count for earlier incarnations": (
         (
             "antecede/membership/expulsions.py",
-            "0 < session.incarnation < stone.incarnation",
+            "0 < session.incarnation < record.incarnation",
             "session.incarnation < 0",
         ),
     ),

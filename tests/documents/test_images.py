@@ -24,13 +24,13 @@ def test_the_two_measured_triangles_have_one_axis() -> None:
     assert without == ordered
 
 
-DRAWN = [path for path in (ROOT / "docs" / "images").glob("*.svg") if "<style>" in text_of(path)]
+DRAWN = ("triangle", "packages", "node", "audit")
 """The pictures that are drawn by hand."""
 
 
-@pytest.mark.parametrize("picture", DRAWN, ids=lambda path: path.name)
-def test_a_picture_brings_its_own_background_for_light_and_dark_pages(picture: Path) -> None:
-    drawn = text_of(picture)
+@pytest.mark.parametrize("picture", DRAWN)
+def test_a_picture_brings_its_own_background_for_light_and_dark_pages(picture: str) -> None:
+    drawn = text_of(ROOT / "docs" / "images" / f"{picture}.svg")
     assert "prefers-color-scheme: dark" in drawn
     assert 'class="page"' in drawn, "text on whatever the page has behind it cannot be read"
     assert "<title" in drawn

@@ -155,3 +155,26 @@ def test_a_walk_names_what_its_files_have() -> None:
         defined = set(re.findall(r"^ *(?:class|(?:async )?def) (\w+)", source, re.MULTILINE))
         assert named, file
         assert {part for name in named for part in name.split(".")} <= defined, file
+
+
+def test_the_architecture_says_what_every_folder_is() -> None:
+    text = read("docs/ARCHITECTURE.md")
+    for package in ("antecede", "antecede_audit", "antecede_lab"):
+        table = re.search(rf"^\| folder of `src/{package}/`.*\n(?:\|.*\n)+", text, re.MULTILINE)
+        assert table is not None, package
+        told = {place.rstrip("/") for place in CODE.findall(table[0])}
+        root = ROOT / "src" / package
+        folders = {file.parent.relative_to(root).as_posix() for file in root.rglob("*.py")}
+        assert sorted(folders - told - {"."}) == [], f"{package} has folders that nobody explains"
+
+
+def test_a_picture_of_the_architecture_names_files_that_exist() -> None:
+    for picture in ("packages", "node", "audit"):
+        drawn = read(f"docs/images/{picture}.svg")
+        named = re.findall(r"[\w/]+\.py|\b\w+/(?=<)", drawn)
+        lost = [name for name in named if not is_file(name) and not is_folder(name)]
+        assert lost == [], f"{picture}.svg draws what is not there"
+
+
+def is_folder(name: str) -> bool:
+    return name.endswith("/") and any(f"/{name}" in file for file in tracked())

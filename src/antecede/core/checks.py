@@ -12,7 +12,7 @@ from mypy_extensions import i64
 from antecede.core.errors import BufferFull, LocalError
 
 PAYLOAD_LIMIT: Final = 1 << 20
-"""Bytes in one message; larger payloads are split above the core."""
+"""At most 1 MiB in one message; larger payloads are split above the core."""
 
 ID_LIMIT: Final = 1 << 31
 """Process ids are below this, so that they fit the event log."""

@@ -22,7 +22,7 @@ from antecede.core.records import ChangeLog, split_records
 from antecede.core.retransmission import RetransmissionTimer, RetransmissionTimers
 
 EXPELLED_LIMIT: Final = 1 << 16
-"""Processes that others may have us expel: news of more is refused. Our own decisions are not."""
+"""Others may have us expel 65,536 processes; news of more is refused, our own decisions are not."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -159,7 +159,7 @@ class ExpelledSet:
         return reports
 
     def state(self) -> str:
-        """Equal fences, equal strings; empty if nobody is expelled."""
+        """Equal sets, equal strings; empty if nobody is expelled."""
         return repr((sorted(self.expelled), self.stopped)) if self.barring else ""
 
 

@@ -17,7 +17,7 @@ from mypy_extensions import i64
 from antecede.core.retransmission import RetransmissionTimer, RetransmissionTimers
 
 BATCH: Final = 64
-"""Ids of one peer that are tried again when its alarm rings, oldest first."""
+"""At most 64 ids of one peer are tried again when its timer expires, the oldest first."""
 
 
 @final

@@ -34,7 +34,7 @@ The highest integer that compiled code has a constant for: one more, and every u
 """
 
 OWNERS_NAMED: Final = 8
-"""Processes that are named as those whose permits the copies to one target wait for."""
+"""At most 8 processes are named as those whose permits the copies to one target wait for."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

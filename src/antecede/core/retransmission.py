@@ -15,10 +15,10 @@ from mypy_extensions import i64, mypyc_attr
 from antecede.core.process import NEVER_NS
 
 PATIENCE_NS: Final = 1_000_000_000
-"""How long to wait before transmitting again, the first time."""
+"""Wait 1 s before transmitting again, the first time."""
 
 DOUBLINGS_MAX: Final = 5
-"""Patience grows at most 2 ** this."""
+"""Back-off: the wait doubles at most 5 times, to 32 times the first one."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

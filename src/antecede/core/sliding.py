@@ -22,7 +22,7 @@ Element = TypeVar("Element")
 RING_SIZE_MIN: Final = 8
 
 RING_SIZE_KEPT: Final = 256
-"""A ring that has grown no further stays as it is: bursts come again."""
+"""A ring of up to 256 places stays as it is when it empties: bursts come again."""
 
 
 @final

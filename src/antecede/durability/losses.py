@@ -45,13 +45,13 @@ class LossReporter:
         self,
         process: i64,
         incarnation: i64,
-        stone: ExpulsionRecord,
+        record: ExpulsionRecord,
         sequences: list[int],
         unreceived: i64,
     ) -> None:
         """A peer, which is `process` in the core, is expelled, and what it may have missed."""
-        name = stone.name
-        self._reports.append(expulsion(incarnation, stone, sequences, unreceived))
+        name = record.name
+        self._reports.append(expulsion(incarnation, record, sequences, unreceived))
         if sequences:
             self._reports.append(Undeliverable(name=name, sequences=tuple(sequences)))
         if self._kept is not None:
@@ -62,9 +62,9 @@ def unreported_events(kept: DurableNodeState) -> list[Report]:
     """What a process that crashed may not have told."""
     reports: list[Report] = []
     for loss in kept.untold.losses.values():
-        stone = kept.stones.get(int(loss.expelled))
-        if loss.expelled > 0 and stone is not None:
-            reports.append(expulsion(stone.incarnation, stone, loss.sequences, loss.unreceived))
+        record = kept.expulsions.get(int(loss.expelled))
+        if loss.expelled > 0 and record is not None:
+            reports.append(expulsion(record.incarnation, record, loss.sequences, loss.unreceived))
         if loss.sequences:
             life = None if loss.life == 0 else int(loss.life)
             sequences, why = tuple(loss.sequences), LEFT_OUT if loss.left_out else GONE
@@ -73,14 +73,14 @@ def unreported_events(kept: DurableNodeState) -> list[Report]:
 
 
 def expulsion(
-    incarnation: i64, stone: ExpulsionRecord, sequences: list[int], unreceived: i64
+    incarnation: i64, record: ExpulsionRecord, sequences: list[int], unreceived: i64
 ) -> PeerExpelled:
     """That an incarnation is expelled."""
     return PeerExpelled(
-        name=stone.name,
+        name=record.name,
         incarnation=int(incarnation),
-        by=stone.by,
-        reason=stone.reason,
+        by=record.by,
+        reason=record.reason,
         undelivered=tuple(sequences),
         unreceived=int(unreceived),
     )

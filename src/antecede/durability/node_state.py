@@ -119,6 +119,7 @@ class DurableNodeState:
         "_pieces",
         "_sent_written",
         "ended",
+        "expulsions",
         "handling",
         "incarnation",
         "last_id",
@@ -128,7 +129,6 @@ class DurableNodeState:
         "parts",
         "resumed",
         "sent",
-        "stones",
         "untold",
         "wholes",
     )
@@ -149,7 +149,7 @@ class DurableNodeState:
         self._ids: dict[str, int] = {}
         # Those that were met, have left and were never expelled, by name: they may owe permits.
         self._formers: dict[str, PeerRecord] = {}
-        self.stones: dict[int, ExpulsionRecord] = {}
+        self.expulsions: dict[int, ExpulsionRecord] = {}
         self.last_id: i64 = 0
         # The ids of our messages so far, those that are parts, and for whom large payloads are.
         self.sent: i64 = 0
@@ -198,10 +198,10 @@ class DurableNodeState:
         self._forget(local_id)
         self._ledger.put_urgent(encode_record(FORGOTTEN, [local_id]))
 
-    def on_expelled(self, local_id: i64, stone: ExpulsionRecord) -> None:
+    def on_expelled(self, local_id: i64, record: ExpulsionRecord) -> None:
         """An incarnation is expelled."""
-        self._put_stone(local_id, stone)
-        self._ledger.put_urgent(expulsion_record_bytes(local_id, stone))
+        self._put_expulsion(local_id, record)
+        self._ledger.put_urgent(expulsion_record_bytes(local_id, record))
 
     def on_fragment_sent(self, sequence: i64) -> None:
         """A message of ours is part, and not the last, of a payload."""
@@ -336,7 +336,7 @@ class DurableNodeState:
             if peer.sent_before != MET_SINCE:
                 records.append(encode_record(SENT_BEFORE, [peer.id, peer.sent_before]))
         records += [
-            expulsion_record_bytes(process, stone) for process, stone in self.stones.items()
+            expulsion_record_bytes(process, record) for process, record in self.expulsions.items()
         ]
         records += [encode_record(FRAGMENT_SENT, [part]) for part in self.parts]
         for last, (targets, size) in self.wholes.items():
@@ -362,7 +362,7 @@ class DurableNodeState:
         self._peers = {}
         self._ids = {}
         self._formers = {}
-        self.stones = {}
+        self.expulsions = {}
         self.last_id = 0
         self.sent = 0
         self._sent_written = 0
@@ -399,7 +399,7 @@ class DurableNodeState:
         if before is not None and before != peer.id:
             former = self._peers[before]
             self._forget(before)
-            if former.incarnation > 0 and before not in self.stones:
+            if former.incarnation > 0 and before not in self.expulsions:
                 self._formers[peer.name] = former
         self._ids[peer.name] = int(peer.id)
         self._peers[peer.id] = peer
@@ -413,11 +413,11 @@ class DurableNodeState:
             self._formers.pop(peer.name, None)
         self._pieces.pop(local_id, None)
 
-    def _put_stone(self, local_id: i64, stone: ExpulsionRecord) -> None:
-        self.stones[local_id] = stone
-        former = self._formers.get(stone.name)
+    def _put_expulsion(self, local_id: i64, record: ExpulsionRecord) -> None:
+        self.expulsions[local_id] = record
+        former = self._formers.get(record.name)
         if former is not None and former.id == local_id:
-            del self._formers[stone.name]
+            del self._formers[record.name]
         if local_id > self.last_id:
             self.last_id = local_id
 
@@ -465,7 +465,7 @@ class DurableNodeState:
         elif kind == FORGOTTEN:
             self._forget(local_id)
         elif kind == EXPULSION:
-            self._put_stone(local_id, read_stone(reader))
+            self._put_expulsion(local_id, read_expulsion(reader))
         elif local_id in self._peers and kind == SENT_BEFORE:
             self._peers[local_id].sent_before = reader.number()
         elif local_id in self._peers:
@@ -499,14 +499,14 @@ def peer_record(peer: PeerRecord) -> bytes:
     return encode_record(PEER, numbers, peer.name.encode())
 
 
-def expulsion_record_bytes(local_id: i64, stone: ExpulsionRecord) -> bytes:
+def expulsion_record_bytes(local_id: i64, record: ExpulsionRecord) -> bytes:
     """Who is expelled."""
-    name, by = stone.name.encode(), stone.by.encode()
-    numbers = [int(local_id), int(stone.incarnation), len(name), len(by)]
-    return encode_record(EXPULSION, numbers, name + by + stone.reason.encode())
+    name, by = record.name.encode(), record.by.encode()
+    numbers = [int(local_id), int(record.incarnation), len(name), len(by)]
+    return encode_record(EXPULSION, numbers, name + by + record.reason.encode())
 
 
-def read_stone(reader: RecordReader) -> ExpulsionRecord:
+def read_expulsion(reader: RecordReader) -> ExpulsionRecord:
     """What `expulsion_record_bytes` wrote, after the id."""
     incarnation, name_size, by_size = reader.number(), reader.number(), reader.number()
     text = reader.rest()

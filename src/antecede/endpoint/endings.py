@@ -31,7 +31,7 @@ class Endings:
     __slots__ = (
         "_core",
         "_directory",
-        "_fences",
+        "_expulsions",
         "_losses",
         "_me",
         "_process",
@@ -49,7 +49,7 @@ class Endings:
         core: ProtocolDriver,
         table: SessionTable,
         sessions: SessionFactory,
-        fences: Expulsions,
+        expulsions: Expulsions,
         directory: Directory,
         sending: MessageSender,
         survival: CrashRecovery,
@@ -61,7 +61,7 @@ class Endings:
         self._table: Final = table
         self._process: Final[NodeProcess] = core.process
         self._sessions: Final = sessions
-        self._fences: Final = fences
+        self._expulsions: Final = expulsions
         self._directory: Final = directory
         self._sending: Final = sending
         self._survival: Final = survival
@@ -90,10 +90,10 @@ class Endings:
                 self.give_up(session, now_ns)
             self.await_successor(session, now_ns, expelled=reason != RESTARTED)
             return
-        stone = ExpulsionRecord(
+        record = ExpulsionRecord(
             session.name, session.incarnation, by, reason[: FENCE_REASON_LIMIT >> 2]
         )
-        self._core.expel(session, stone, now_ns)
+        self._core.expel(session, record, now_ns)
         self.apply_expulsions(now_ns)
 
     def apply_expulsions(self, now_ns: i64) -> None:
@@ -106,7 +106,9 @@ class Endings:
             elif isinstance(report, DeliveryUnknown):
                 unconfirmed.setdefault(int(report.process), []).append(int(report.sequence))
             elif isinstance(report, SelfExpelled):
-                self.stop_for_good(self._fences.own_report(self._table.name_of(report.by)), now_ns)
+                self.stop_for_good(
+                    self._expulsions.own_report(self._table.name_of(report.by)), now_ns
+                )
                 return
         for process in expelled:
             self._end_expelled(process, unconfirmed.get(process, []), now_ns)
@@ -114,9 +116,9 @@ class Endings:
 
     def _end_expelled(self, process: int, unconfirmed: list[int], now_ns: i64) -> None:
         """An incarnation is expelled: nothing passes any more, and its name waits for the next."""
-        stone = self._fences.record_of(process)
+        record = self._expulsions.record_of(process)
         session = self._table.remove(process)
-        if session is None or stone is None:
+        if session is None or record is None:
             return  # It was never met here.
         _, early = self._process.receive_position(session.id)
         self._sessions.name_in_event_log(session, 0)
@@ -124,12 +126,12 @@ class Endings:
         session.end()
         self._core.forget(session, now_ns)
         whole = self._sending.withdraw_target(session, unconfirmed)
-        self._directory.ghosts.add(session)
-        if stone.reason != RESTARTED:
-            self._losses.tell_expulsion(session.id, session.incarnation, stone, whole, early)
+        self._directory.expelled_speakers.add(session)
+        if record.reason != RESTARTED:
+            self._losses.tell_expulsion(session.id, session.incarnation, record, whole, early)
         else:
             self._losses.tell(session.name, whole)
-        self.await_successor(session, now_ns, expelled=stone.reason != RESTARTED)
+        self.await_successor(session, now_ns, expelled=record.reason != RESTARTED)
 
     def await_successor(self, session: Session, now_ns: i64, expelled: bool) -> None:
         """If the peer is still that incarnation, it is the next one of its name from now on."""

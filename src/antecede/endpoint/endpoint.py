@@ -110,16 +110,16 @@ class Endpoint:
         self.inbox: Final = Inbox(me.payload_limit, self.reports, kept, limits.open_to_strangers)
         parts = OwnFragments()
         self._table: Final = SessionTable(0 if kept is None else kept.last_id)
-        self._fences: Final = Expulsions(me.name, me.incarnation, self._table, kept)
+        self._expulsions: Final = Expulsions(me.name, me.incarnation, self._table, kept)
         self._core: Final = ProtocolDriver(
-            me.name, process, self.inbox, parts, rows, self._table, self._fences
+            me.name, process, self.inbox, parts, rows, self._table, self._expulsions
         )
         self.directory: Final = Directory(
             me,
             tokens,
             self.out,
             self.reports,
-            self._fences,
+            self._expulsions,
             limits.open_to_strangers,
             guard,
             limits.meet_within_ns,
@@ -131,19 +131,19 @@ class Endpoint:
         self._sessions: Final = SessionFactory(
             self._table, self.survival, rows, limits.window, me.payload_limit, cumulative
         )
-        self._incarnations: Final = Incarnations(me, tokens, self._fences, self.directory, kept)
+        self._incarnations: Final = Incarnations(me, tokens, self._expulsions, self.directory, kept)
         self._rollbacks: Final = Rollbacks(me, process)
         self.waiting_for: Final = WaitingFor(me.name, process, self._table, limits.silent_ns)
         self._reader: Final = DatagramReader(self._core)
         self.detector: Final = FailureDetector(self.directory, self._table, process)
         self._writer: Final = DatagramWriter(parts, self.out)
-        self._news: Final = ExpulsionNews(self.directory, self._fences, self._writer, self.reports)
+        self._news = ExpulsionNews(self.directory, self._expulsions, self._writer, self.reports)
         self._endings: Final = Endings(
             me.name,
             self._core,
             self._table,
             self._sessions,
-            self._fences,
+            self._expulsions,
             self.directory,
             self.sending,
             self.survival,
@@ -252,7 +252,7 @@ class Endpoint:
         self.reports.clear()
 
     def has_slept(self, slept_ns: i64, now_ns: i64) -> None:
-        """This node did nothing for so long: that is nobody's silence."""
+        """This node did nothing for `slept_ns`: that is nobody's silence."""
         for session in self.sessions():
             session.standing.has_slept(slept_ns, now_ns)
         self.detector.begin_again(now_ns)
@@ -276,7 +276,7 @@ class Endpoint:
 
     def refuses_expulsions(self) -> bool:
         """Whether so many are expelled that peers with news of more are not listened to."""
-        return self._fences.is_full()
+        return self._expulsions.is_full()
 
     @property
     def fenced(self) -> NodeFenced | None:
@@ -460,7 +460,7 @@ class Endpoint:
             ended = self._incarnations.follow(now_ns)
             if ended is not None:
                 self._endings.stop_for_good(ended, now_ns)
-            for expelled, room in self.directory.ghosts.take_to_tell():
+            for expelled, room in self.directory.expelled_speakers.take_to_tell():
                 self._news.tell(expelled, address, room, now_ns)
         elif kind == REFUSE:
             self.directory.receive_refusal(address, reader, letter, now_ns)
@@ -607,7 +607,7 @@ class Endpoint:
         self.survival.record_peer(session, contact)
         if begins_anew:
             self._core.resend_all(session, self._rollbacks.delivered(greeting), now_ns)
-        self._fences.met(session)
+        self._expulsions.met(session)
         self._core.meet(session, now_ns)
         # What is larger than it takes, as is known only now, it will not take.
         too_large = self.sending.too_large_for(session)

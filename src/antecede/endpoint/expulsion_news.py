@@ -28,30 +28,30 @@ from antecede.wire.varint import WireReader
 class ExpulsionNews:
     """Answers what comes with tokens that are not in use."""
 
-    __slots__ = ("_directory", "_fences", "_reports", "_writer")
+    __slots__ = ("_directory", "_expulsions", "_reports", "_writer")
 
     def __init__(
         self,
         directory: Directory,
-        fences: Expulsions,
+        expulsions: Expulsions,
         writer: DatagramWriter,
         reports: list[Report],
     ) -> None:
         self._directory: Final = directory
-        self._fences: Final = fences
+        self._expulsions: Final = expulsions
         self._writer: Final = writer
         self._reports: Final = reports
 
     def on_stranger(self, address: object, token: i64, data: bytes, now_ns: i64) -> None:
         """A datagram with a token that is not in use: of an expelled peer, or of nobody."""
         directory = self._directory
-        session = directory.ghosts.by_token.get(token)
+        session = directory.expelled_speakers.by_token.get(token)
         if session is None or directory.may_be_successor(session.name):
             directory.answer_unknown(address, token, len(data), now_ns)
         elif self._says_that_we_are_expelled(session, data):
             self._note_split(session)
             if not session.told_of_expulsion:
-                # Once: or the two would tell each other for ever.
+                # Once: or the two would tell each other again and again.
                 self.tell(session, address, len(data), now_ns)
         elif not self._has_room(session, len(data)):
             directory.answer_unknown(address, token, len(data), now_ns)
@@ -61,10 +61,10 @@ class ExpulsionNews:
 
     def tell(self, session: Session, address: object, size: i64, now_ns: i64) -> None:
         """Somebody who is expelled has said `size` bytes: tell it so, if that is enough."""
-        stone = self._fences.record_for(session)
-        if stone is not None and self._has_room(session, size):
+        record = self._expulsions.record_for(session)
+        if record is not None and self._has_room(session, size):
             session.told_of_expulsion = True
-            self._writer.write_expulsion(session, stone, address, size, now_ns)
+            self._writer.write_expulsion(session, record, address, size, now_ns)
 
     def _has_room(self, session: Session, size: i64) -> bool:
         """Whether a datagram of this size can say that an incarnation is expelled."""
@@ -85,13 +85,13 @@ class ExpulsionNews:
             reader.varint()
             if reader.byte() != EXPULSIONS:
                 return False
-            for stone in read_expulsion_records(reader, True):
-                if self._fences.is_me(stone):
+            for record in read_expulsion_records(reader, True):
+                if self._expulsions.is_me(record):
                     return True
         except RemoteError:
             pass  # It says nothing that can be understood.
         return False
 
     def _note_split(self, session: Session) -> None:
-        if self._directory.ghosts.notes_split(session.name, session.incarnation):
+        if self._directory.expelled_speakers.notes_split(session.name, session.incarnation):
             self._reports.append(Split(name=session.name))

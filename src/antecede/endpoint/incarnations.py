@@ -21,19 +21,19 @@ from antecede.membership.identity import Identity, TokenSource
 class Incarnations:
     """Which number this life has."""
 
-    __slots__ = ("_directory", "_fences", "_kept", "_me", "_tokens")
+    __slots__ = ("_directory", "_expulsions", "_kept", "_me", "_tokens")
 
     def __init__(
         self,
         me: Identity,
         tokens: TokenSource,
-        fences: Expulsions,
+        expulsions: Expulsions,
         directory: Directory,
         kept: DurableNodeState | None,
     ) -> None:
         self._me: Final = me
         self._tokens: Final = tokens
-        self._fences: Final = fences
+        self._expulsions: Final = expulsions
         self._directory: Final = directory
         self._kept: Final = kept
 
@@ -55,7 +55,7 @@ class Incarnations:
 
     def _renumber(self, number: i64, now_ns: i64) -> None:
         self._me.incarnation = number
-        self._fences.renumber(number)
+        self._expulsions.renumber(number)
         if self._kept is not None:
             self._kept.renumbered(number)
         self._directory.greet_all_afresh(now_ns)

@@ -109,7 +109,7 @@ class ProtocolDriver(Outbox, FrameHandler):
         perform_effects(effects, self)
 
     def resend_all(self, session: Session, delivered: i64, now_ns: i64) -> None:
-        """The session begins anew with a peer that has delivered so much; the rest goes again."""
+        """The session is reset with a peer that has `delivered` this; the rest goes again."""
         if delivered > 0:
             self.process.arrive_into(session.id, Ack(delivered), now_ns, self)
         self.process.lost_into(session.id, 1, NEVER_NS - 1, self)
@@ -150,7 +150,7 @@ class ProtocolDriver(Outbox, FrameHandler):
             self._log_deliveries(self._rows, now_ns)
 
     def _drop_gone_news(self, now_ns: i64) -> None:
-        """Who is gone counts as told: the core need not repeat it for ever."""
+        """Who is gone counts as told: the core need not repeat it."""
         self._log_the_rest(now_ns)
         while self._gone_news:
             target, processes = self._gone_news.pop()

@@ -23,29 +23,28 @@ from antecede.transport.session import ME
 from antecede.wire.frames import DATAGRAM, NUMBER_AT, TOKEN_AT
 
 QUANTUM: Final = 8_192
-"""Bytes that are read of one lane before it is the next one's turn; one datagram at least."""
+"""8 KiB of one peer are read before it is the next one's turn; one datagram at least."""
 
 STRANGERS_QUANTUM: Final = 2_048
-"""The same of the strangers' lane, which has one turn while others have several."""
+"""2 KiB of strangers' datagrams, which have one turn while others have several."""
 
 LANE_BYTES: Final = 1 << 20
 LANE_DATAGRAMS: Final = 4096
-"""What may wait of one peer."""
+"""At most 1 MiB, or 4,096 datagrams, of one peer may wait."""
 
 DATAGRAM_COST: Final = 128
-"""What a datagram counts for beside its bytes: reading an empty one is work, too."""
+"""A datagram counts for 128 bytes beside its own: reading an empty one is work, too."""
 
 ALONE_NS: Final = 10_000_000_000
-"""After so long with one peer only, that one need not take turns with anybody. Peers that have
+"""After 10 s with one peer only, that one need not take turns with anybody. Peers that have
 nothing to say are heard of more often than that."""
 
 STRANGERS_FEW: Final = 64
 STRANGERS_NS: Final = 1_000_000_000
-"""So few strangers' datagrams in so long are nobody to take turns with: they are most often the
-greetings of peers."""
+"""Up to 64 strangers' datagrams per second take no turn: they are most often greetings of peers."""
 
 STRANGERS: Final = ME
-"""The lane of datagrams whose token means nothing, and of greetings: no peer has this id."""
+"""The queue of datagrams whose token means nothing, and of greetings: no peer has this id."""
 
 
 @final

@@ -21,7 +21,7 @@ from antecede.transport.session import ME, Session
 from antecede.wire.frames import FRAME_OVERHEAD_MAX
 
 FLUSH_BYTES: Final = 256 << 10
-"""So much is not kept until the end of the turn: it leaves at once. A message counts as in a
+"""256 KiB are not kept until the end of the turn: they leave at once. A message counts as in a
 receiver's window, so that many small ones do not make a turn long."""
 
 SHARE: Final = 3

@@ -25,23 +25,23 @@ STATES: Final = ("new", "here", "silent", "away")
 """What these are called."""
 
 HELLO_NS: Final = 50_000_000
-"""The first unanswered hello is repeated after this time, the next after twice that, and so on."""
+"""The first unanswered hello is repeated after 50 ms, the next after 100 ms, and so on to 1.6 s."""
 
 HELLO_DOUBLINGS_MAX: Final = 5
 
 REPLACED_MAX: Final = 64
-"""Incarnations of a peer that are remembered because another has taken their place."""
+"""64 incarnations of a peer are remembered because another has taken their place."""
 
 RESTARTS_AT_ONCE: Final = 16
 RESTART_NS: Final = 10_000_000_000
-"""So many restarts of a peer are followed at once, later one in so long; a new incarnation beyond
-that has to wait. What each replaces is expelled, and everybody remembers that for ever."""
+"""16 restarts of a peer are followed at once, then one per 10 s; a new incarnation beyond that has
+to wait. What each replaces is expelled, and everybody remembers that for good."""
 
 TWIN_NS: Final = 1_000_000_000
-"""What a process that has stopped had sent has come, or not, within this time."""
+"""What a process that has stopped had sent has come within 1 s, or will not come."""
 
 HINT_INTERVAL_NS: Final = 1_000_000_000
-"""With keys: a peer that is said not to know us is greeted at most this often."""
+"""With keys: a peer that is said not to know us is greeted at most once per second."""
 
 
 @final

@@ -46,21 +46,21 @@ from antecede.wire.handshake import (
 from antecede.wire.varint import WireReader
 
 SEEK_NS: Final = 100_000_000
-"""A peer that was expelled will hardly be back sooner."""
+"""A peer that was expelled will hardly be back within 100 ms."""
 
 PEERS_LIMIT: Final = 1 << 14
-"""Peers of one node; strangers that were let in and have left make room."""
+"""At most 16,384 peers of one node; strangers that were let in and have left make room."""
 
 CANDIDATES_MAX: Final = 4
-"""Incarnations of a peer that may have to show that they are there; the oldest gives way."""
+"""At most 4 incarnations of a peer have to show that they are there; the oldest gives way."""
 
 STRANGERS_MAX: Final = 64
-"""Strangers that were let in and have still to show that they are there."""
+"""At most 64 strangers were let in and have still to show that they are there."""
 
 UNKNOWN_INTERVAL_NS: Final = 10_000_000
-"""Datagrams with tokens that mean nothing are answered at most this often."""
+"""Datagrams with tokens that mean nothing are answered at most once per 10 ms."""
 FOREIGN_INTERVAL_NS: Final = 1_000_000
-"""Whether a greeting that makes no sense is a peer's is looked into at most this often."""
+"""Whether a greeting that makes no sense is a peer's is looked into at most once per ms."""
 
 
 @final
@@ -70,7 +70,7 @@ class Directory:
     __slots__ = (
         "_by_peer_token",
         "_candidates",
-        "_fences",
+        "_expulsions",
         "_foreign_at_ns",
         "_guard",
         "_heard",
@@ -90,7 +90,7 @@ class Directory:
         "by_name",
         "by_token",
         "denials",
-        "ghosts",
+        "expelled_speakers",
         "has_met",
         "stale",
     )
@@ -101,13 +101,13 @@ class Directory:
         tokens: TokenSource,
         out: list[Datagram],
         reports: list[Report],
-        fences: Expulsions,
+        expulsions: Expulsions,
         open_to_strangers: bool,
         guard: HandshakeCrypto | None,
         meet_within_ns: i64,
     ) -> None:
         self._guard: Final = guard
-        self._fences: Final = fences
+        self._expulsions: Final = expulsions
         self._open_to_strangers: Final = open_to_strangers
         self._me: Final = me
         self._tokens: Final = tokens
@@ -133,7 +133,7 @@ class Directory:
         self.has_met = False
         self.stale: i64 = 0
         self._recalled: Final = DerivedTokens(tokens)
-        self.ghosts: Final = ExpelledSpeakers(me, fences, self._recalled, out)
+        self.expelled_speakers: Final = ExpelledSpeakers(me, expulsions, self._recalled, out)
         self._unknown_at_ns: i64 = 0
         self._foreign_at_ns: i64 = 0
 
@@ -338,7 +338,7 @@ class Directory:
         if letter is not None and not letter.is_from(greeting.name):
             self._report_foreign(address, "it has another key than we know", now_ns)
             raise RemoteError("a greeting under a name whose key its writer does not have")
-        if self._fences.is_expelled(greeting.name, greeting.incarnation):
+        if self._expulsions.is_expelled(greeting.name, greeting.incarnation):
             if letter is not None and kind == HELLO and letter.is_replayed():
                 self._repeat_answer(letter, greeting.name, address, now_ns)
             elif greeting.target == self._me.name:
@@ -421,7 +421,7 @@ class Directory:
     def splits(self) -> list[str]:
         """The expelled peers that have expelled this node as well, and have not been restarted."""
         by_name = self.by_name
-        return [n for n in self.ghosts.split if n in by_name and by_name[n].expelled]
+        return [n for n in self.expelled_speakers.split if n in by_name and by_name[n].expelled]
 
     def count_stale(self) -> None:
         """A datagram of an incarnation that is over has come."""
@@ -440,7 +440,7 @@ class Directory:
         The news may have come after its greeting.
         """
         found = self._candidates.get(token)
-        if found is not None and self._fences.is_expelled(
+        if found is not None and self._expulsions.is_expelled(
             found.contact.name, found.greeting.incarnation
         ):
             return None
@@ -476,7 +476,7 @@ class Directory:
         """The highest number of an incarnation of that name that was met or is expelled."""
         contact = self.by_name.get(name)
         met: i64 = 0 if contact is None else contact.newest_number()
-        return max(self._fences.newest_number(name), met)
+        return max(self._expulsions.newest_number(name), met)
 
     def _has_met_later(
         self, contact: Contact, greeting: Greeting, address: object, proven: bool, now_ns: i64
@@ -549,11 +549,11 @@ class Directory:
         if kind == HELLO:
             # It may just be late. Should one be there, it understands the news by the welcome.
             newest = self._newest_number(greeting.name)
-            self.ghosts.welcome(greeting, newest, address, letter, now_ns)
+            self.expelled_speakers.welcome(greeting, newest, address, letter, now_ns)
             return
         contact = self.by_name.get(greeting.name)
         if contact is not None and contact.hello_token == greeting.echo != 0:
-            self.ghosts.on_answer(greeting, address, letter, now_ns)
+            self.expelled_speakers.on_answer(greeting, address, letter, now_ns)
             # It knows that token now: nobody else gets it.
             contact.set_hello_token(self._tokens.fresh(), 0)
 
@@ -637,7 +637,7 @@ class Directory:
         """A greeting to whoever has that name, with what was delivered of the one that was met."""
         met, delivered = contact.session.incarnation, contact.session.credit.last
         greeting = self._me.greeting(contact.name, token, echo, met, delivered)
-        if contact.session.ended or (met == 0 and self._fences.newest_of(contact.name) != ME):
+        if contact.session.ended or (met == 0 and self._expulsions.newest_of(contact.name) != ME):
             greeting.keeps |= FORMER_IS_OVER
             greeting.met = self._newest_number(contact.name)
         return greeting

@@ -34,10 +34,10 @@ REMOVED: Final = "removed"
 """Why a peer is expelled that may not be one any more."""
 
 LEFT_OWING: Final = "it has left, and owes permits"
-"""Why one that has stopped is expelled: others would wait for it for ever."""
+"""Why one that has stopped is expelled: others would wait for it indefinitely."""
 
 HEARSAY_MAX: Final = 1 << 14
-"""Incarnations that were never heard of, and that one peer may say are expelled: each is kept. As
+"""One peer may say of 16,384 incarnations that nobody here has heard of that they are expelled. As
 many as the peers of a node, so that who has lost them all can tell whoever comes after them."""
 
 
@@ -46,8 +46,15 @@ class Expulsions:
     """The expelled incarnations that one node knows of."""
 
     __slots__ = (
-        "_hearsay", "_ids", "_incarnation", "_kept", "_met", "_name", "_newest", "_sessions",
-        "_stones",
+        "_hearsay",
+        "_ids",
+        "_incarnation",
+        "_kept",
+        "_met",
+        "_name",
+        "_newest",
+        "_records",
+        "_sessions",
     )  # fmt: skip
 
     def __init__(
@@ -62,7 +69,7 @@ class Expulsions:
         self._sessions: Final = sessions
         # What is told of each, by its id in the core; and the ids, by what is told: the name and
         # the incarnation, which also stands for ids of incarnations before it.
-        self._stones: Final[dict[int, ExpulsionRecord]] = {}
+        self._records: Final[dict[int, ExpulsionRecord]] = {}
         self._ids: Final[dict[str, dict[int, list[int]]]] = {}
         # The newest expelled incarnation of each name.
         self._newest: Final[dict[str, int]] = {}
@@ -73,9 +80,9 @@ class Expulsions:
         self._hearsay: Final[dict[str, int]] = {}
         self._kept: Final = kept
         if kept is not None:
-            for process, stone in kept.stones.items():
-                self._put(process, stone)
-                self._note_newest(process, stone)
+            for process, record in kept.expulsions.items():
+                self._put(process, record)
+                self._note_newest(process, record)
 
     def met(self, session: Session) -> None:
         """A peer is there, and it is known which incarnation it is."""
@@ -86,9 +93,9 @@ class Expulsions:
         newest = self._newest.get(name)
         return newest is not None and incarnation <= newest
 
-    def is_me(self, stone: ExpulsionRecord) -> bool:
+    def is_me(self, record: ExpulsionRecord) -> bool:
         """Whether this very node is meant; an earlier life of it is just another incarnation."""
-        return stone.name == self._name and stone.incarnation == self._incarnation
+        return record.name == self._name and record.incarnation == self._incarnation
 
     def newest_number(self, name: str) -> i64:
         """The number of the newest expelled incarnation of a name; 0 if there is none."""
@@ -100,7 +107,7 @@ class Expulsions:
 
     def is_full(self) -> bool:
         """Whether news of more is refused."""
-        return len(self._stones) >= EXPELLED_LIMIT
+        return len(self._records) >= EXPELLED_LIMIT
 
     def newest_of(self, name: str) -> int:
         """The id of the newest expelled incarnation of a name; `ME` if there is none."""
@@ -110,56 +117,56 @@ class Expulsions:
 
     def record_of(self, process: int) -> ExpulsionRecord | None:
         """What is known of an expelled process."""
-        return self._stones.get(process)
+        return self._records.get(process)
 
     def own_report(self, told_by: str) -> NodeFenced:
         """That this node is expelled itself, as somebody has said."""
-        stone = self._stones.get(ME)
-        if stone is None:
+        record = self._records.get(ME)
+        if record is None:
             return NodeFenced(name=self._name, by="?", reason="", told_by=told_by)
-        return NodeFenced(name=self._name, by=stone.by, reason=stone.reason, told_by=told_by)
+        return NodeFenced(name=self._name, by=record.by, reason=record.reason, told_by=told_by)
 
     def record_for(self, session: Session) -> ExpulsionRecord | None:
         """What an expelled one is to be told of itself.
 
-        The newest stone of a name stands for all before it, but each knows only its own number.
+        The newest record of a name stands for all before it, but each knows only its own number.
         """
-        found = self._stones.get(session.id)
+        found = self._records.get(session.id)
         if found is None:
             return None
         return ExpulsionRecord(found.name, session.incarnation, found.by, found.reason)
 
     def records_of(self, processes: list[int]) -> dict[int, ExpulsionRecord]:
         """What is to be told of these, by their ids in the core."""
-        return {process: self._stones[process] for process in processes}
+        return {process: self._records[process] for process in processes}
 
-    def read_notices(self, session: Session, stones: list[ExpulsionRecord]) -> list[int]:
+    def read_notices(self, session: Session, records: list[ExpulsionRecord]) -> list[int]:
         """A peer says who is expelled; their ids in the core."""
-        self._count_hearsay(session, stones)
+        self._count_hearsay(session, records)
         processes: list[int] = []
-        for stone in stones:
-            for process in self._ids_up_to(stone):
+        for record in records:
+            for process in self._ids_up_to(record):
                 processes.append(process)
-                self.remember(process, stone)
+                self.remember(process, record)
         # Who tells of them need not be told: its own word may be the only one that comes.
         session.noted(processes)
         return processes
 
-    def read_noted(self, session: Session, stones: list[ExpulsionRecord]) -> list[int]:
+    def read_noted(self, session: Session, records: list[ExpulsionRecord]) -> list[int]:
         """A peer has taken note of these; their ids in the core."""
         known: list[int] = []
-        for stone in stones:
-            for incarnation, processes in self._ids.get(stone.name, {}).items():
-                if incarnation <= stone.incarnation:
+        for record in records:
+            for incarnation, processes in self._ids.get(record.name, {}).items():
+                if incarnation <= record.incarnation:
                     known += processes
         session.noted(known)
         return known
 
-    def _count_hearsay(self, session: Session, stones: list[ExpulsionRecord]) -> None:
+    def _count_hearsay(self, session: Session, records: list[ExpulsionRecord]) -> None:
         """`RemoteError` if a peer tells of more that nobody here has heard of than may be true."""
         strange = 0
-        for stone in stones:
-            if self._known_id(stone) < 0:
+        for record in records:
+            if self._known_id(record) < 0:
                 strange += 1
         if strange > 0:
             strange += self._hearsay.get(session.name, 0)
@@ -167,52 +174,52 @@ class Expulsions:
                 raise RemoteError(f"news of {strange} that nobody has heard of")
             self._hearsay[session.name] = strange
 
-    def remember(self, process: i64, stone: ExpulsionRecord) -> None:
+    def remember(self, process: i64, record: ExpulsionRecord) -> None:
         """From now on this incarnation is expelled."""
-        if process not in self._stones:
-            self._put(process, stone)
+        if process not in self._records:
+            self._put(process, record)
             if self._kept is not None:
-                self._kept.on_expelled(process, stone)
-        self._note_newest(process, stone)
+                self._kept.on_expelled(process, record)
+        self._note_newest(process, record)
 
-    def _put(self, process: i64, stone: ExpulsionRecord) -> None:
-        self._stones[process] = stone
+    def _put(self, process: i64, record: ExpulsionRecord) -> None:
+        self._records[process] = record
         # The first is that incarnation; it stands for those that follow.
-        expelled = self._ids.setdefault(stone.name, {})
-        expelled.setdefault(int(stone.incarnation), []).append(int(process))
+        expelled = self._ids.setdefault(record.name, {})
+        expelled.setdefault(int(record.incarnation), []).append(int(process))
 
-    def _note_newest(self, process: i64, stone: ExpulsionRecord) -> None:
-        if process != ME and stone.incarnation > self._newest.get(stone.name, 0):
-            self._newest[stone.name] = stone.incarnation
+    def _note_newest(self, process: i64, record: ExpulsionRecord) -> None:
+        if process != ME and record.incarnation > self._newest.get(record.name, 0):
+            self._newest[record.name] = record.incarnation
 
-    def _ids_up_to(self, stone: ExpulsionRecord) -> list[int]:
+    def _ids_up_to(self, record: ExpulsionRecord) -> list[int]:
         """The core's ids of an incarnation, and of those before it that are talked to."""
-        ids = [int(self._id_of(stone))]
-        for session in self._sessions.named(stone.name):
-            if 0 < session.incarnation < stone.incarnation:
+        ids = [int(self._id_of(record))]
+        for session in self._sessions.named(record.name):
+            if 0 < session.incarnation < record.incarnation:
                 ids.append(int(session.id))
         return ids
 
-    def _id_of(self, stone: ExpulsionRecord) -> i64:
+    def _id_of(self, record: ExpulsionRecord) -> i64:
         """The core's id of an incarnation; a new one if it was never heard of."""
-        known = self._known_id(stone)
+        known = self._known_id(record)
         return self._sessions.new_id() if known < 0 else known
 
-    def _known_id(self, stone: ExpulsionRecord) -> i64:
+    def _known_id(self, record: ExpulsionRecord) -> i64:
         """The core's id of an incarnation; -1 if it was never heard of."""
-        if self.is_me(stone):
+        if self.is_me(record):
             return ME
-        expelled = self._ids.get(stone.name)
-        if expelled is not None and stone.incarnation in expelled:
-            return expelled[stone.incarnation][0]
-        for session in self._sessions.named(stone.name):
-            if session.incarnation == stone.incarnation:
+        expelled = self._ids.get(record.name)
+        if expelled is not None and record.incarnation in expelled:
+            return expelled[record.incarnation][0]
+        for session in self._sessions.named(record.name):
+            if session.incarnation == record.incarnation:
                 return session.id
-        return self._met.get(stone.name, {}).get(stone.incarnation, -1)
+        return self._met.get(record.name, {}).get(record.incarnation, -1)
 
 
-GHOSTS_MAX: Final = 1024
-"""Expelled incarnations that are told so if they speak; the oldest gives way."""
+EXPELLED_SPEAKERS_MAX: Final = 1024
+"""1,024 expelled incarnations are told so if they speak; the oldest gives way."""
 
 
 @final
@@ -221,7 +228,7 @@ class ExpelledSpeakers:
 
     __slots__ = (
         "_answered",
-        "_fences",
+        "_expulsions",
         "_me",
         "_out",
         "_recalled",
@@ -231,10 +238,10 @@ class ExpelledSpeakers:
     )
 
     def __init__(
-        self, me: Identity, fences: Expulsions, recalled: DerivedTokens, out: list[Datagram]
+        self, me: Identity, expulsions: Expulsions, recalled: DerivedTokens, out: list[Datagram]
     ) -> None:
         self._me: Final = me
-        self._fences: Final = fences
+        self._expulsions: Final = expulsions
         self._recalled: Final = recalled
         self._out: Final = out
         self.by_token: Final[dict[int, Session]] = {}
@@ -250,7 +257,7 @@ class ExpelledSpeakers:
         if session.token_in == 0:
             return
         self.by_token[session.token_in] = session
-        if len(self.by_token) > GHOSTS_MAX:
+        if len(self.by_token) > EXPELLED_SPEAKERS_MAX:
             del self.by_token[next(iter(self.by_token))]
 
     def welcome(
@@ -272,7 +279,7 @@ class ExpelledSpeakers:
             self.to_tell.append((known, GREETING_SIZE))
             return
         token = self._recalled.token(
-            self._fences.newest_of(greeting.name), greeting.incarnation, greeting.name
+            self._expulsions.newest_of(greeting.name), greeting.incarnation, greeting.name
         )
         session = self._session(greeting, token, address, now_ns)
         if session is None:
@@ -300,7 +307,7 @@ class ExpelledSpeakers:
                 session.seal = letter.seal(now_ns)
             self.by_token.pop(self._answered.get(greeting.name, 0), None)
             self._answered[greeting.name] = greeting.echo
-            if len(self._answered) > GHOSTS_MAX:
+            if len(self._answered) > EXPELLED_SPEAKERS_MAX:
                 del self._answered[next(iter(self._answered))]
             self.add(session)
             self.to_tell.append((session, GREETING_SIZE))
@@ -311,7 +318,7 @@ class ExpelledSpeakers:
             return False
         self.split.pop(name, None)
         self.split[name] = incarnation
-        if len(self.split) > GHOSTS_MAX:
+        if len(self.split) > EXPELLED_SPEAKERS_MAX:
             del self.split[next(iter(self.split))]
         return True
 
@@ -325,7 +332,7 @@ class ExpelledSpeakers:
         self, greeting: Greeting, token: i64, address: object, now_ns: i64
     ) -> Session | None:
         """A session that leads nowhere."""
-        process = self._fences.newest_of(greeting.name)
+        process = self._expulsions.newest_of(greeting.name)
         if process == ME:
             return None
         session = Session(process, greeting.name, GREETING_SIZE, 0, 0, True, None)

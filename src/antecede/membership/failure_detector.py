@@ -19,22 +19,22 @@ from antecede.transport.peer_lifecycle import MET, RESUMING
 from antecede.transport.session import Session
 
 LOOKS_PER_SILENCE: Final = 8
-"""How often peers are looked at while one is silent for as long as the policy allows."""
+"""Peers are looked at 8 times while one is silent for as long as the policy allows."""
 
 LOOKS_PER_ROUND: Final = 50
 ROUND_NS: Final = 5_000_000_000
-"""Answers to one round of pings are waited for this long, or half of the silence if that is less;
-then the next round begins. During a round peers are looked at this many times."""
+"""A round of pings lasts 5 s, or half of the silence if that is less; then the next one begins.
+During a round peers are looked at 50 times."""
 
 ROUNDS_SETTLE: Final = 5
 """Nobody is judged for a fifth of a round after the last answer: the network may be healing."""
 
 IDLE_NS: Final = 30_000_000_000
 IDLE_FACTOR: Final = 3
-"""A peer that is silent this long, or for three silences if that is less, counts as owing."""
+"""A peer that is silent for 30 s, or for three silences if that is less, counts as owing."""
 
 FEWER_FACTOR: Final = 2
-"""A node for which fewer are here than for the suspect waits this many silences: it may be the one
+"""A node for which fewer are here than for the suspect waits two silences: it may be the one
 that is cut off."""
 
 
@@ -129,7 +129,7 @@ class FailureDetector:
         self.undecided: i64 = 0
 
     def watch(self, silence_ns: i64, now_ns: i64) -> None:
-        """From now on peers that are silent for so long are suspected."""
+        """From now on peers that are silent for `silence_ns` are suspected."""
         self._silence_ns = silence_ns
         self._look_at_ns = now_ns + silence_ns // LOOKS_PER_SILENCE
         half = silence_ns >> 1
@@ -248,7 +248,7 @@ class FailureDetector:
     def _ask_again(self, silent: list[Session], now_ns: i64) -> None:
         """Others have just answered: the silent ones get every chance to do so as well.
 
-        What the path does by itself may take seconds, after so much was lost.
+        What the path does by itself may take seconds after heavy loss.
         """
         for session in silent:
             contact = self._directory.by_name[session.name]

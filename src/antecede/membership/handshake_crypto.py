@@ -18,7 +18,7 @@ from antecede.wire.frames import NO_KEY, NUMBER_AT
 from antecede.wire.varint import WireReader
 
 OFFERS_MAX: Final = 4
-"""Seals offered to one peer that it may still use; the oldest gives way."""
+"""4 seals offered to one peer may still be used by it; the oldest gives way."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -17,8 +17,8 @@ from antecede.wire.handshake import OLDEST_VERSION, VERSION, Greeting, write_ref
 REFUSED_MAX: Final = 1000
 REFUSED_NS: Final = 60_000_000_000
 REASONS_MAX: Final = 8
-"""Names that are remembered because they were refused, for how long at least if there are more, and
-reasons of one name. More are not reported in that time, only counted."""
+"""1,000 refused names are remembered, for 60 s at least if there are more, and 8 reasons of each.
+More are not reported in that time, only counted."""
 
 
 @final

@@ -14,10 +14,10 @@ from antecede.membership.contact import Contact
 from antecede.transport.message_fragments import PayloadAssembler
 
 PAYLOADS_MAX: Final = 8
-"""Unfinished payloads of strangers, of the largest size, that are kept at least."""
+"""8 unfinished payloads of strangers, of the largest size, are kept at least."""
 
 LOOKS_PER_PAYLOAD: Final = 2
-"""How often their size is looked at while as many bytes come as the largest payload has."""
+"""Their size is looked at twice while as many bytes come as the largest payload has."""
 
 CROWDED_OUT: Final = "strangers' unfinished payloads took too much room"
 
@@ -41,7 +41,7 @@ class Unfinished:
         assembly.grown_at = self._come
 
     def is_due(self) -> bool:
-        """Whether so much has come that it is time to look for whom to forget."""
+        """Whether enough has come that it is time to look for whom to forget."""
         return self._come >= self._look_at
 
     def to_forget(self, contacts: list[Contact]) -> list[str]:

@@ -94,7 +94,7 @@ class Faults:
     fifo: bool = False
     loss: float = 0.0
     recovery: float = 0.0
-    """A lost packet is sent again by a layer below the protocol, so many round trips later; 0: by
+    """A lost packet is sent again by a layer below the protocol, this many round trips later; 0: by
     nobody. The round trip is taken to be twice as long as the packet itself was under way."""
     duplication: float = 0.0
     reordering: float = 0.0

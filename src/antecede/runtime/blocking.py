@@ -227,7 +227,7 @@ class LoopThread:
 
 
 EVENTS_MAX: Final = 10_000
-"""Events that wait for a slow listener; beyond that those that strangers can cause are left out."""
+"""While 10,000 events wait for a slow listener, those that strangers can cause are left out."""
 
 log = logging.getLogger(__name__)
 
@@ -344,7 +344,7 @@ class BlockingNode:
 
     @property
     def incarnation(self) -> int:
-        """Which life of this name it is: with a journal the same after a crash, else a new one."""
+        """The number of this life of the node; with a journal it stays the same after a crash."""
         return self._node.incarnation
 
     @property
@@ -359,12 +359,12 @@ class BlockingNode:
 
     @property
     def peers(self) -> Mapping[str, PeerState]:
-        """All peers by name, and how each stands: new, here, silent or away."""
+        """All peers by name, each with its state: new, here, silent or away."""
         return self._in_loop(lambda node: node.peers)
 
     @property
     def online(self) -> tuple[str, ...]:
-        """The names of the peers that are here: who gets what is sent now. Some may be silent."""
+        """The names of the peers that get what is sent now: those here, also if they are silent."""
         return self._in_loop(lambda node: node.online)
 
     def add_peer(self, name: str, address: AddressLike | None = None, keys: KeysLike = ()) -> None:
@@ -372,24 +372,24 @@ class BlockingNode:
         self._in_loop(lambda node: node.add_peer(name, address, keys))
 
     def set_keys(self, name: str, keys: KeysLike) -> None:
-        """From now on a peer has these public keys, and no others."""
+        """Replace the public keys of a peer."""
         self._in_loop(lambda node: node.set_keys(name, keys))
 
     def reload(self, settings: Settings) -> None:
-        """Take over the peers and the keys that these settings name, without a restart."""
+        """Take over the peers and keys of these settings, without a restart."""
         self._in_loop(lambda node: node.reload(settings))
 
     def remove_peer(self, name: str) -> None:
-        """Forget a peer that is gone for good; its messages are reported as undeliverable."""
+        """Forget a peer. If it has not left, it is expelled first (see `expel`)."""
         self._in_loop(lambda node: node.remove_peer(name))
 
     def expel(self, name: str, reason: str = "") -> None:
-        """Go on without a peer, for ever and whatever it does; all others are told, and follow."""
+        """Exclude a peer for good; all other nodes are told, and exclude it too."""
         self._call(lambda node: node.expel(name, reason))
 
     @property
     def journal(self) -> "BlockingJournal":
-        """What the application keeps in the journal; `LocalError` if the node has none."""
+        """The application's own values in the journal; `LocalError` if the node has none."""
         self._in_loop(lambda node: node.journal)
         return BlockingJournal(self)
 
@@ -398,23 +398,23 @@ class BlockingNode:
     def send(
         self, target: str | Sequence[str], payload: Payload, timeout: float | None = None
     ) -> int:
-        """Send to one peer or, as one message, to several; the message's id. Waits for room."""
+        """Send one message to one peer or to several, and return its sequence number."""
         copied = payload_bytes(payload)
         return self._call(lambda node: node.send(target, copied, timeout))
 
     def try_send(self, target: str | Sequence[str], payload: Payload) -> int:
-        """Like `send`, but `BufferFull` where that would wait."""
+        """Like `send`, but raises `BufferFull` instead of waiting."""
         copied = payload_bytes(payload)
         return self._in_loop(lambda node: node.try_send(target, copied))
 
     def meet(self, *names: str, timeout: float | None = None) -> None:
-        """Wait until none of these peers (without names: none at all) is new any more."""
+        """Wait until each of these peers (without names: of all peers) is here or away."""
         self._call(lambda node: node.meet(*names, timeout=timeout))
 
     def flush(self, timeout: float | None = None) -> None:
-        """Wait until everything sent so far is in its targets' inboxes, in order, read or not.
+        """Wait until everything sent so far has been delivered to its targets, read or not.
 
-        `TimedOut` names who has not got it; `Undelivered` if messages had to be given up.
+        `TimedOut` names the peers that lack something; `Undelivered` says what had to be given up.
         """
         self._call(lambda node: node.flush(timeout))
 
@@ -476,7 +476,7 @@ class BlockingNode:
             self._in_hand.messages = []
 
     def receive_ready(self) -> list[InboundMessage]:
-        """Messages that are there already, in order; empty if none are. Never waits for one."""
+        """The messages that have already been delivered, in order; perhaps none. Never waits."""
         self._check_asker()
         self._confirm_in_hand()
         ready = self._all_ready()
@@ -518,14 +518,14 @@ class BlockingNode:
         self._handler.start()
 
     def on_event(self, listener: Listener) -> None:
-        """Call `listener` with everything worth knowing about peers, in a thread of its own."""
+        """Call `listener` with every event (`antecede.events`), in a thread of its own."""
         told = self._announcer.telling(listener)
         self._in_loop(lambda node: node.on_event(told))
 
     # Looking inside.
 
     def stats(self) -> Stats:
-        """What has been counted so far, and how things stand."""
+        """Counters since the node was opened, and its present state."""
         return self._in_loop(lambda node: node.stats())
 
     def health(self) -> Health:
@@ -533,13 +533,13 @@ class BlockingNode:
         return self._in_loop(lambda node: node.health())
 
     def explain(self) -> Explanation:
-        """Why is something waiting? Print it."""
+        """Why messages wait, and for whom; `print` it, or read its fields."""
         return self._in_loop(lambda node: node.explain())
 
     # Leaving.
 
     def close(self, timeout: float | None = None, linger: Linger = "released") -> None:
-        """Deliver everything, say bye, and leave; `Stranded` as with the asyncio node.
+        """Wait until everything is delivered, then leave; `Stranded` as with the asyncio node.
 
         What was delivered and not yet read can still be read.
         """

@@ -1,4 +1,4 @@
-"""What can go wrong with a live node, each with a sentence that says what to do.
+"""The errors of a running node, each with a sentence that says what to do.
 
 Names and numbers are attributes, so that a program can act on them; `str()` is for people. As in
 the core a `LocalError` is the caller's fault and has changed nothing. What no caller could have
@@ -48,11 +48,11 @@ GONE: Final = "it has left, was restarted or expelled"
 
 
 class BadConfiguration(LocalError):  # noqa: N818 - reads as what it is
-    """A setting that makes no sense: says which, what it was given, and what it may be."""
+    """A setting has a value that makes no sense; the text says which, and what it may be."""
 
 
 class KeyNeeded(BadConfiguration):
-    """A node without a key was to talk with other machines."""
+    """A node without a key would have to talk with other machines."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -63,7 +63,7 @@ class KeyNeeded(BadConfiguration):
 
 
 class MissingExtra(BadConfiguration, ImportError):  # noqa: N818 - reads as what it is
-    """Something was asked for that needs a package which a plain install does not have."""
+    """A feature needs a package that a plain install does not have; the text says how to add it."""
 
     def __init__(self, package: str) -> None:
         super().__init__(package)
@@ -75,7 +75,7 @@ class MissingExtra(BadConfiguration, ImportError):  # noqa: N818 - reads as what
 
 
 class UnknownPeer(LocalError):  # noqa: N818 - reads as what it is
-    """A message for somebody this node has never heard of."""
+    """A name is not that of a peer of this node."""
 
     def __init__(self, name: str, known: Sequence[str] = ()) -> None:
         super().__init__(name, tuple(known))
@@ -91,7 +91,7 @@ class UnknownPeer(LocalError):  # noqa: N818 - reads as what it is
 
 
 class PeerAway(LocalError):  # noqa: N818 - reads as what it is
-    """A message for nobody but peers that are away: they left, were expelled, or never came."""
+    """All targets of a message are away: they have left, were expelled, or never came."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -110,14 +110,14 @@ PeerGone = PeerAway
 
 
 class PayloadTooLarge(LocalError):  # noqa: N818 - reads as what it is
-    """A payload beyond what the settings allow."""
+    """A payload is larger than the settings allow."""
 
     def __init__(self, size: int, limit: int, unordered: bool = False) -> None:
         super().__init__(size, limit, unordered)
         self.size = size
         self.limit = limit
         self.unordered = unordered
-        """Whether the limit is that of a datagram, because nothing keeps parts in order."""
+        """Whether the limit is one datagram: `order="none"` does not keep fragments in order."""
 
     def __str__(self) -> str:
         if self.unordered:
@@ -132,7 +132,7 @@ class PayloadTooLarge(LocalError):  # noqa: N818 - reads as what it is
 
 
 class NodeClosed(LocalError):  # noqa: N818 - reads as what it is
-    """The node has been closed, or is closing, and takes nothing more."""
+    """The node is closed, or is closing, and accepts nothing more."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -146,7 +146,7 @@ class NodeClosed(LocalError):  # noqa: N818 - reads as what it is
 
 
 class WouldDeadlock(BufferFull):
-    """A consumer waits for room that only its own reading could make, and nothing moves."""
+    """A consumer waits for room in the send buffer that only its own reading could make."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -161,7 +161,7 @@ class WouldDeadlock(BufferFull):
 
 
 class CannotBind(LocalError):  # noqa: N818 - reads as what it is
-    """The address to listen at cannot be had."""
+    """The node cannot listen at its address."""
 
     def __init__(self, address: str, reason: str) -> None:
         super().__init__(address, reason)
@@ -176,7 +176,7 @@ class CannotBind(LocalError):  # noqa: N818 - reads as what it is
 
 
 class BadPayload(RemoteError):  # noqa: N818 - reads as what it is
-    """A message whose payload the codec cannot read; it has been consumed, the next one can be."""
+    """The codec cannot read a payload; the message is consumed, and receiving can go on."""
 
     def __init__(self, sender: str, sequence: int, reason: str) -> None:
         super().__init__(sender, sequence, reason)
@@ -192,7 +192,7 @@ class BadPayload(RemoteError):  # noqa: N818 - reads as what it is
 
 
 class WrongThread(LocalError):  # noqa: N818 - reads as what it is
-    """A node was called in another thread than that of its loop."""
+    """A node was called in a thread other than that of its event loop."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -221,7 +221,7 @@ class WrongProcess(LocalError):  # noqa: N818 - reads as what it is
 
 
 class TimedOut(AntecedeError, TimeoutError):  # noqa: N818 - reads as what it is
-    """Something did not happen in the time it was given; nothing was lost, waiting may go on."""
+    """A call did not finish within its timeout; nothing was lost, and it may be called again."""
 
     def __init__(self, action: str, seconds: float, waiting_for: str = "") -> None:
         super().__init__(action, seconds, waiting_for)
@@ -238,7 +238,7 @@ class TimedOut(AntecedeError, TimeoutError):  # noqa: N818 - reads as what it is
 
 
 class Stranded(AntecedeError):  # noqa: N818 - reads as what it is
-    """This node left although peers may still need something of it."""
+    """This node has closed although peers may still need something from it."""
 
     def __init__(self, names: Sequence[str], seconds: float, reasons: Sequence[str] = ()) -> None:
         super().__init__(tuple(names), seconds, tuple(reasons))
@@ -256,7 +256,7 @@ class Stranded(AntecedeError):  # noqa: N818 - reads as what it is
 
 
 class Undelivered(AntecedeError):  # noqa: N818 - reads as what it is
-    """Messages that will never be delivered: their targets are gone, or do not take them."""
+    """Messages were given up: their targets are gone, or do not accept them."""
 
     def __init__(self, counts: Mapping[str, int], reasons: Mapping[str, str] | None = None) -> None:
         super().__init__(dict(counts), dict(reasons or {}))
@@ -279,7 +279,7 @@ class Undelivered(AntecedeError):  # noqa: N818 - reads as what it is
 
 
 class TraceFailed(AntecedeError):  # noqa: N818 - reads as what it is
-    """The event log ends before the run does, because it could not be written."""
+    """The event log could not be written to its end."""
 
     def __init__(self, reason: str, rows_lost: int) -> None:
         super().__init__(reason, rows_lost)

@@ -54,16 +54,16 @@ from antecede.runtime.security.noise_handshake import NoiseCrypto
 from antecede.runtime.targets import Payload
 
 AFTER_FAILURE_NS: Final = 100_000_000
-"""When the timer rings again after something has failed in it: soon, but not at once for ever."""
+"""After a failure in a timer it rings again after 100 ms, rather than at once for ever."""
 
 ASLEEP_NS: Final = 1_000_000_000
-"""A timer that rings this much too late has slept: a loop that was blocked, a stopped process."""
+"""A timer that rings more than 1 s late means that the loop was blocked or the process stopped."""
 
 log = logging.getLogger(__name__)
 
 
 class Node:
-    """One process among others; open one with `open_node`."""
+    """One process that exchanges messages with its peers; open one with `open_node`."""
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class Node:
 
     @property
     def incarnation(self) -> int:
-        """Which life of this name it is: with a journal the same after a crash, else a new one."""
+        """The number of this life of the node; with a journal it stays the same after a crash."""
         return self._endpoint.incarnation
 
     @property
@@ -161,7 +161,7 @@ class Node:
 
     @property
     def journal(self) -> AppJournal:
-        """What the application keeps in the journal; `LocalError` if the node has none."""
+        """The application's own values in the journal; `LocalError` if the node has none."""
         self._belonging.check()
         if self._journal is None:
             raise LocalError(f"{self.name} has no journal: open it with journal=FOLDER")
@@ -174,13 +174,13 @@ class Node:
 
     @property
     def peers(self) -> Mapping[str, PeerState]:
-        """All peers by name, and how each stands: new, here, silent or away."""
+        """All peers by name, each with its state: new, here, silent or away."""
         contacts = self._endpoint.directory.by_name
         return {name: STATES[contact.state()] for name, contact in contacts.items()}
 
     @property
     def online(self) -> tuple[str, ...]:
-        """The names of the peers that are here: who gets what is sent now. Some may be silent."""
+        """The names of the peers that get what is sent now: those here, also if they are silent."""
         contacts = self._endpoint.directory.by_name
         return tuple(name for name, contact in contacts.items() if contact.session.is_here())
 
@@ -201,7 +201,7 @@ class Node:
         self._plan_flush()
 
     def remove_peer(self, name: str) -> None:
-        """Forget a peer that has left; one that has not is expelled first (see `expel`)."""
+        """Forget a peer. If it has not left, it is expelled first (see `expel`)."""
         self._belonging.check()
         self._check_known(name)
         address = self._endpoint.directory.by_name[name].address
@@ -210,10 +210,10 @@ class Node:
         self._after_change()
 
     def set_keys(self, name: str, keys: KeysLike) -> None:
-        """From now on a peer has these public keys, and no others.
+        """Replace the public keys of a peer.
 
-        As by `reload`: one that is talked to under another is expelled, and may come back with one
-        of these. Nothing has changed if this raises.
+        If the peer uses a key that is not among these, it is expelled, and may come back with one
+        of them. Nothing has changed if this raises.
         """
         self._check_open()
         self._check_known(name)
@@ -222,22 +222,21 @@ class Node:
         self._after_change()
 
     def reload(self, settings: Settings) -> None:
-        """Take over the peers and the keys that these settings name, without a restart.
+        """Take over the peers and keys of these settings, without a restart.
 
-        New peers are introduced; those that the settings named before and do not any more are
-        forgotten, as by `remove_peer`. New keys count for every greeting from now on. A peer that
-        is talked to under a key that it does not have any more is expelled, and may come back
-        with another. Nothing has changed if this raises.
+        New peers are introduced; peers that the settings no longer name are forgotten, as by
+        `remove_peer`. New keys count for every handshake from now on. A peer that uses a key it no
+        longer has is expelled, and may come back with another. Nothing has changed if this raises.
         """
         self._check_open()
         reload(self, settings)
 
     async def expel(self, name: str, reason: str = "") -> None:
-        """Go on without a peer, for ever and whatever it does; all others are told, and follow.
+        """Exclude a peer for good; all other nodes are told, and exclude it too.
 
-        For a peer that is dead or cannot be reached: what it owed counts as given, so nothing waits
-        for it any more. Should it live after all, it is told to stop (`Fenced` there); causal order
-        is kept everywhere, rightly or wrongly suspected. A new node of its name may come back.
+        For a peer that is dead or cannot be reached: nothing waits for it any more. If it is alive
+        after all, it is told to stop (`Fenced` there), and causal order is kept everywhere. A new
+        node of its name may join.
         """
         self._expel(name, reason)
 
@@ -252,13 +251,13 @@ class Node:
     async def send(
         self, target: str | Sequence[str], payload: Payload, timeout: float | None = None
     ) -> int:
-        """Send to one peer or, as one message, to several; the message's id.
+        """Send one message to one peer or to several, and return its sequence number.
 
         Returns when the message is buffered: it will be delivered, exactly once and in causal
-        order, as long as its targets live. Waits for room, for peers that were just added
-        (`meet_within`) and, with a journal, for the disk; `TimedOut` if room or a peer does not
-        come in time. Targets that are away are left out, which the event `Undeliverable` says;
-        if nobody is left, `PeerAway`.
+        order, as long as its targets live. `send` waits for room in the buffer, for peers that were
+        just added (`meet_within`) and, with a journal, for the disk. If room or a peer does not
+        come within `timeout` seconds, it raises `TimedOut`. Targets that are away are left out, and
+        the event `Undeliverable` names them; if all are away, `PeerAway` is raised.
         """
         if get_ident() != self._belonging.owner:
             self._belonging.refuse()
@@ -276,14 +275,14 @@ class Node:
     async def send_buffered(
         self, target: str | Sequence[str], payload: Payload, timeout: float | None = None
     ) -> int:
-        """Like `send`, but it does not wait for the disk: `journal.sync` does, for many at once."""
+        """Like `send`, without waiting for the disk: `journal.sync` does that for many messages."""
         self._belonging.check()
         return (await self._send_naming(target, payload, timeout))[0]
 
     async def _send_naming(
         self, target: str | Sequence[str], payload: Payload, timeout: float | None = None
     ) -> tuple[int, list[str]]:
-        """Like `send_buffered`; with the message's id the names of those who are left out."""
+        """Like `send_buffered`; also returns the names of the targets that were left out."""
         sequence = 0 if self._pressure.slow_path else self._send_fast(target, payload, self._now())
         if sequence == 0:
             return await self._outbound.send(target, payload, timeout)
@@ -292,7 +291,7 @@ class Node:
         return sequence, []
 
     def try_send(self, target: str | Sequence[str], payload: Payload) -> int:
-        """Like `send`, but `BufferFull` where that would wait; it does not wait for the disk."""
+        """Like `send`, but raises `BufferFull` instead of waiting; it never waits for the disk."""
         if get_ident() != self._belonging.owner:
             self._belonging.refuse()
         sequence = 0 if self._pressure.slow_path else self._send_fast(target, payload, self._now())
@@ -305,18 +304,18 @@ class Node:
         return sequence
 
     async def meet(self, *names: str, timeout: float | None = None) -> None:
-        """Wait until none of these peers (without names: none at all) is new any more.
+        """Wait until each of these peers (without names: of all peers) is here or away.
 
-        Each is here then, or away: it does not take longer than `meet_within`. A handler that uses
-        `try_send` does this first.
+        That takes at most `meet_within`. A program whose handler uses `try_send` calls this first.
         """
         self._check_open()
         await self._outbound.meet(names, timeout)
 
     async def flush(self, timeout: float | None = None) -> None:
-        """Wait until everything sent so far is in its targets' inboxes, in order, read or not.
+        """Wait until everything sent so far has been delivered to its targets, read or not.
 
-        `TimedOut` names who has not got it; `Undelivered`, once, what had to be given up since.
+        `TimedOut` names the peers that lack something. `Undelivered` says, once, which messages had
+        to be given up since the last call.
         """
         self._check_open()
         await self._leaving.drained(timeout, "flush")
@@ -342,8 +341,8 @@ class Node:
     def receive(self, timeout: float | None = None) -> Coroutine[None, None, InboundMessage]:
         """The next message; `TimedOut` if none comes in time, `NodeClosed` if none will.
 
-        With a journal the task that calls this is done with what it took before, whichever task
-        awaits it.
+        With a journal, calling this confirms the message that the calling task took before,
+        whichever task awaits the result.
         """
         self._belonging.check()
         confirming = self._deliveries.confirming
@@ -357,7 +356,7 @@ class Node:
             raise TimedOut(error.action, error.seconds, known) from None
 
     def receive_ready(self) -> list[InboundMessage]:
-        """Messages that are there already, in order; empty if none are. Never waits."""
+        """The messages that have already been delivered, in order; perhaps none. Never waits."""
         self._belonging.check()
         return self._deliveries.take_ready()
 
@@ -370,7 +369,7 @@ class Node:
         self._deliveries.set_handler(handler)
 
     def on_event(self, listener: Listener) -> None:
-        """Call `listener` with everything worth knowing about peers: `antecede.events`."""
+        """Call `listener` with every event; `antecede.events` has their classes."""
         self._belonging.check()
         self._listeners.add(listener)
         if self._committer is not None:
@@ -379,15 +378,15 @@ class Node:
     # Looking inside.
 
     def stats(self) -> Stats:
-        """What has been counted so far, and how things stand."""
+        """Counters since the node was opened, and its present state."""
         return self._stats_reader.stats()
 
     async def stats_in_turns(self) -> Stats:
-        """The same, with a turn of the loop after some peers: for nodes that have many."""
+        """The same, without blocking the loop of a node with many peers."""
         return await self._stats_reader.stats_in_turns()
 
     def health(self, stats: Stats | None = None) -> Health:
-        """Whether the node can do its work, in a word and with reasons; `stats` saves counting."""
+        """Whether the node can do its work, in a word and with reasons (going by `stats`)."""
         return health_of(
             self.stats() if stats is None else stats,
             closed=self._closed,
@@ -404,7 +403,7 @@ class Node:
         )
 
     def explain(self) -> Explanation:
-        """Why is something waiting? Print it."""
+        """Why messages wait, and for whom; `print` it, or read its fields."""
         return explain(
             self._endpoint, self._now(), self._deliveries.unread(), self._stalls.durations
         )
@@ -422,13 +421,15 @@ class Node:
     # Leaving.
 
     def leave_on_signals(self, *signals: signal.Signals) -> None:
-        """Let SIGTERM and Ctrl-C (or these) end the iteration over messages, so that the program
-        goes on after its `async for` and leaves as it should; a second signal interrupts it."""
+        """Let SIGTERM and Ctrl-C (or these signals) end the iteration over messages.
+
+        The program goes on after its `async for` and closes the node in order. A second signal
+        interrupts it as usual."""
         for number in signals or (signal.SIGTERM, signal.SIGINT):
             self._loop.add_signal_handler(number, self._on_signal, number)
 
     def abandon(self) -> None:
-        """Stop at once, as if the process had been killed: peers hear nothing more."""
+        """Stop at once, as if the process had been killed: peers are told nothing."""
         self._belonging.check()
         self._closing = True
         self._pressure.close()
@@ -436,11 +437,11 @@ class Node:
         self._close_files(write=False)
 
     async def close(self, timeout: float | None = None, linger: Linger = "released") -> None:
-        """Deliver everything, say bye, and leave when the handler has seen what was delivered.
+        """Wait until everything is delivered and the handler has seen what came, then leave.
 
-        `linger="released"` leaves when no peer has anything more for this node; `"bye"` stays, and
-        goes on receiving, until every peer has said bye too. `Stranded` names the peers that are
-        left without, if the time (the setting `linger` by default) is over before.
+        `linger="released"` leaves when no peer has anything more for this node; `"bye"` goes on
+        receiving until every peer has said bye, too. If that takes longer than `timeout` seconds
+        (by default the setting `linger`), `Stranded` names the peers that still miss something.
         """
         self._belonging.check()
         if self._closed:

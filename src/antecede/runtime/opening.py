@@ -145,11 +145,12 @@ def open_node(
     settings: Mapping[str, object] | None = None,
     **options: Unpack[Options],
 ) -> NodeOpening:
-    """A node called `name` that listens at `bind` and knows `peers` by name and address.
+    """Open a node called `name` that listens at `bind` and knows `peers` by name and address.
 
-    Further settings are those of `Settings`, as keywords or, where a program has them as data, as
-    the mapping `settings`; what is not given here may come from the environment
-    (`ANTECEDE_HEARTBEAT=2s`) or from the TOML file `config`. `BadConfiguration` says what is wrong.
+    All other settings are the fields of `Settings`, as keywords or in the mapping `settings`.
+    Settings that are not given come from the environment (`ANTECEDE_HEARTBEAT=2s`), from the TOML
+    file `config`, or have their defaults. `BadConfiguration` says what is wrong. Use the result
+    with `async with`, or `await` it and close the node yourself.
     """
     keywords = given_settings(name, bind, peers, trace, {**(settings or {}), **options})
     return NodeOpening(gather_settings(keywords, config=config), on_event)

@@ -7,11 +7,11 @@ from mypy_extensions import i64
 from antecede.wire.advice import Advice
 
 FRESH_NS: Final = 70_000_000_000
-"""Older advice is not believed any more. An ask is repeated at least every 32 s, by default."""
+"""Advice older than 70 s is not believed. An ask is repeated at least every 32 s, by default."""
 
 QUIET_FIFTHS: Final = 3
-"""Who was heard lately when advice was given may have been heard since. Who had been quiet for so
-many fifths of the time after which a peer is silent is taken to be so still."""
+"""Who was heard lately when advice was given may have been heard since. Who had been quiet for
+three fifths of the time after which a peer is silent is taken to be so still."""
 
 
 @final

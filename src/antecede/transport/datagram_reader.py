@@ -48,7 +48,7 @@ from antecede.wire.packets import MESSAGE, MESSAGE_KINDS, read_message, read_pac
 from antecede.wire.varint import WireReader
 
 ACK_DELAY_LIMIT_US: Final = 1 << 40
-"""Nobody keeps an acknowledgement for longer; larger figures are nonsense."""
+"""Nobody keeps an acknowledgement for 2^40 us, 12 days; larger figures are nonsense."""
 
 
 @trait
@@ -167,7 +167,7 @@ class DatagramReader:
     ) -> None:
         packet = read_packet(kind, reader, session.id, self._last)
         if isinstance(packet, (ExpulsionNotice, ExpulsionAck, YouAreExpelled)):
-            # Ids are each node's own. Between nodes news has names: NOTICES and NOTED.
+            # Ids are each node's own. Between nodes news has names: EXPULSIONS, EXPULSIONS_ACKED.
             raise RemoteError("news of expulsions with ids, which mean nothing here")
         size = reader.position() - start
         message = packet.message

@@ -58,15 +58,16 @@ PADDING_SHIFT: Final = 4
 """At most a sixteenth of a datagram is padding."""
 
 SEALED_PING: Final = 96
-"""Bytes behind the header of a sealed datagram with a ping or a bye, at least: as large may be the
-answer that its sender is expelled, and no answer is larger than what it answers. Without keys the
-sender would say hello, and be told then; a node whose key was withdrawn is not heard any more."""
+"""At least 96 bytes behind the header of a sealed datagram with a ping or a bye: as large may be
+the answer that its sender is expelled, and no answer is larger than what it answers. Without keys
+the sender would say hello, and be told then; a node whose key was withdrawn is not heard any
+more."""
 
 PIECE_HEADER_MAX: Final = 40
-"""Bytes around a piece, at most."""
+"""At most 40 bytes around a piece."""
 
 LEAVING_COPIES: Final = 3
-"""How often a node that leaves sends each of its probes, and its last word."""
+"""A node that leaves sends each of its probes, and its last word, 3 times."""
 
 
 @final
@@ -163,7 +164,7 @@ class DatagramWriter:
         if session.receipts.take_ack():
             writer.append(u8(ACK_RANGES))
             session.receipts.write(writer, now_ns)
-        self._write_link_control(session, sent)
+        self._write_transport_control(session, sent)
         if session.notices.due:
             self._write_expulsions(session, sent)
         if session.outgoing.has_control():
@@ -179,7 +180,7 @@ class DatagramWriter:
             self._out.extend([datagram] * (LEAVING_COPIES - 1))
         session.on_sent(sent, now_ns)
 
-    def _write_link_control(self, session: Session, sent: SentDatagram) -> None:
+    def _write_transport_control(self, session: Session, sent: SentDatagram) -> None:
         writer = self._writer
         standing = session.standing
         if session.credit.due:
@@ -221,7 +222,7 @@ class DatagramWriter:
             sent.controls |= NOTICES_SENT
 
     def write_expulsion(
-        self, session: Session, stone: ExpulsionRecord, address: object, size: i64, now_ns: i64
+        self, session: Session, record: ExpulsionRecord, address: object, size: i64, now_ns: i64
     ) -> None:
         """Tell a peer, in at most `size` bytes, that it is expelled itself.
 
@@ -229,7 +230,7 @@ class DatagramWriter:
         """
         sent = SentDatagram(session.path.next_number(), now_ns)
         self._begin(session, sent, now_ns)
-        said = shortened(stone, room_for_news(session, size))
+        said = shortened(record, room_for_news(session, size))
         write_expulsion_records(self._writer, EXPULSIONS, [said], True)
         self._out.append(Datagram(address, self._finished(session, sent)))
         session.on_sent(sent, now_ns)

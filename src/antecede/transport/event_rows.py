@@ -19,12 +19,12 @@ from antecede.core.packets import Ack, DataPacket, Packet
 from antecede.eventlog.log import ARRIVED, DELIVERED, NULL, SUBMITTED, TRANSMITTED, EventLog
 
 PACKET_BITS: Final = 12
-"""How many bits number the packets within a datagram."""
+"""12 bits number the packets within a datagram."""
 
 PACKET_MASK: Final = (1 << 62) - 1
 
 HELD_MAX: Final = 1 << 15
-"""Rows held back until a peer is met; with more, it is taken for the one of that name."""
+"""At most 32,768 rows wait until a peer is met; then it is taken for the one of that name."""
 
 HELD_ROUNDS: Final = 10
 """How often `release_old` leaves them held back."""
@@ -69,7 +69,7 @@ class EventSink:
     def transmitted(
         self, packet: Packet, target: i64, identity: i64, frame_size: i64, now_ns: i64
     ) -> None:
-        """A packet leaves, in a frame of so many bytes."""
+        """A packet leaves, in a frame of `size` bytes."""
 
     @abstractmethod
     def arrived(
@@ -245,7 +245,7 @@ class SessionRows:
     def transmitted(
         self, packet: Packet, number: i64, index: i64, frame_size: i64, now_ns: i64
     ) -> None:
-        """A packet leaves in datagram `number`; its frame takes so many bytes."""
+        """A packet leaves in datagram `number`; its frame takes `size` bytes."""
         identity = packet_id(self._key_out, number, index)
         self._log.transmitted(packet, self.process, identity, frame_size, now_ns)
 

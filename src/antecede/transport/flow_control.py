@@ -14,7 +14,7 @@ from mypy_extensions import i64
 from antecede.core.errors import RemoteError
 
 MESSAGE_COST: Final = 64
-"""What a message costs of a receiver's window beside its payload: the memory around it."""
+"""A message costs 64 bytes of a receiver's window beside its payload: the memory around it."""
 
 OVERDRAFT: Final = MESSAGE_COST + (1 << 16)
 """No message costs more, so no correct peer is further beyond what it was granted."""
@@ -70,7 +70,7 @@ class FlowControl:
     # Towards the peer.
 
     def extend(self, limit: i64) -> None:
-        """The peer grants so much in all; it never takes back."""
+        """The peer grants this much in all; it never takes any back."""
         if self.limit < limit:
             self.limit = limit
 

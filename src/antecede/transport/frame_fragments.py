@@ -16,9 +16,9 @@ from antecede.core.errors import RemoteError
 FRAME_MAX: Final = 1 << 17
 PIECEMEAL_MAX: Final = 16
 PIECES_MAX: Final = 512
-"""The largest frame that comes in pieces, how many of one peer may be under way, and how many
-pieces of one are kept that come after a gap, of no more bytes than a frame has; when there are
-more, those are forgotten."""
+"""A frame in pieces has at most 128 KiB, and at most 16 frames of one peer are under way. Of each
+up to 512 pieces (and 128 KiB) that come after a gap are kept; when there are more, all those are
+forgotten."""
 
 
 @final
@@ -36,7 +36,7 @@ class FrameFragmenter:
         self.offset: i64 = 0
 
     def take(self, room: i64) -> bytes:
-        """The next piece, of at most so many bytes."""
+        """The next piece, of at most `room` bytes."""
         start = self.offset
         piece = self._data[start : start + room]
         self.offset += len(piece)

@@ -17,7 +17,7 @@ from antecede.core.errors import RemoteError
 from antecede.wire.frames import append_part
 
 HISTORY: Final = 64
-"""Payloads whose ids are remembered although everybody has them, for those who ask late."""
+"""The ids of 64 payloads are remembered although everybody has them, for those who ask late."""
 
 
 @final
@@ -104,7 +104,7 @@ class OwnFragments:
 
 
 PARTS_LIMIT: Final = 1 << 17
-"""Parts, and numbers, that have come before their turn; beyond that they are not noted, and the
+"""At most 131,072 parts, and numbers, that have come before their turn are noted; with more, the
 peer is not keeping to the window it was given."""
 
 
@@ -174,7 +174,7 @@ class PayloadAssembler:
             self._noted[sequence] = True
 
     def note_surplus(self, sequence: i64, surplus: i64) -> None:
-        """The message with this id has a number that is so much lower."""
+        """The message with this id has a number that is lower by `surplus`."""
         if surplus >= sequence:
             raise RemoteError(f"message {sequence} is said to be number {sequence - surplus}")
         if sequence > self._last_delivered and len(self._numbering) < PARTS_LIMIT:

@@ -10,7 +10,7 @@ from librt.strings import BytesWriter
 from mypy_extensions import i64
 
 from antecede.wire.expulsions import (
-    STONES_MAX,
+    EXPULSIONS_MAX,
     ExpulsionRecord,
     expulsion_records_size,
     write_expulsion_records,
@@ -109,7 +109,7 @@ def records_that_fit(records: list[ExpulsionRecord], room: i64) -> list[Expulsio
         if room < 0:
             chosen[-1] = ExpulsionRecord(record.name, record.incarnation, "", "")
             break
-        if len(chosen) == STONES_MAX:
+        if len(chosen) == EXPULSIONS_MAX:
             break
     return chosen
 

@@ -38,8 +38,8 @@ LEAVE_AFTER_BYE: Final = 1
 
 GONE_PROBES: Final = 5
 GONE_NS: Final = 3_000_000_000
-"""A peer that has said bye and owes nothing has gone when it leaves so many probes unanswered and,
-unless it was released, has said nothing for so long."""
+"""A peer that has said bye and owes nothing has gone when it leaves 5 probes unanswered and, unless
+it was released, has said nothing for 3 s."""
 
 
 @final
@@ -96,7 +96,7 @@ class PeerLifecycle:
         self.heard_ns = now_ns
 
     def has_slept(self, slept_ns: i64, now_ns: i64) -> None:
-        """This node did nothing for so long: that is nobody's silence."""
+        """This node did nothing for `slept_ns`: that is nobody's silence."""
         heard_ns = self.heard_ns + slept_ns
         self.heard_ns = heard_ns if heard_ns < now_ns else now_ns
 

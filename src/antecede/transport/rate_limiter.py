@@ -1,4 +1,4 @@
-"""So many at once, and then one in so long: for what a peer can make happen at little cost."""
+"""A token bucket, for what costs a peer little: n at once, then one per interval."""
 
 from typing import Final, final
 

@@ -2,7 +2,7 @@
 
 Each direction has a key of its own. The number of a datagram is its nonce: a path never uses a
 number twice, so no nonce is ever used twice with a key. Keys are replaced by their successors
-(Noise: REKEY) after so many datagrams and after so long; a byte in the header says which key it is.
+(Noise: REKEY) after 2^20 datagrams or 2 minutes; a byte in the header says which key it is.
 The receiver follows when a datagram under a later key proves genuine, and keeps the former one for
 stragglers. Whoever steals a key cannot find those before it.
 
@@ -25,22 +25,22 @@ KEY_BYTES: Final = 32
 TAG_BYTES: Final = 16
 
 REKEY_DATAGRAMS: Final = 1 << 20
-"""Datagrams under one key; AES-GCM would be safe for a thousand times as many."""
+"""At most 2^20 datagrams under one key; AES-GCM would be safe for a thousand times as many."""
 
 REKEY_NS: Final = 120_000_000_000
-"""How long one key is used, if anything is sent."""
+"""One key is used for 2 minutes at most, if anything is sent."""
 
 MARKS: Final = 255
 """Keys are marked 1 to 255 in turn; 0 marks a datagram that is not sealed."""
 
 AHEAD: Final = 8
-"""So many keys ahead the receiver looks: all datagrams under some keys may have been lost."""
+"""The receiver looks 8 keys ahead: all datagrams under some keys may have been lost."""
 
 SEAL_BYTES: Final = TAG_BYTES
 """What sealing adds to a datagram."""
 
 COPIED_MAX: Final = 8192
-"""Up to this size it is cheaper to copy bytes than to make a view of them."""
+"""Up to 8 KiB it is cheaper to copy bytes than to make a view of them."""
 
 NOT_GENUINE: Final = "not made by whom it claims to be from"
 

@@ -14,7 +14,7 @@ from antecede.transport.flow_control import FlowControl
 from antecede.transport.frame_fragments import FrameFragmenter
 
 COMPACT_AT: Final = 1024
-"""Packets that have left are dropped from the queue when there are so many of them."""
+"""Packets that have left are dropped from the queue when there are 1,024 of them."""
 
 
 def sequence_of(packet: Packet) -> i64:

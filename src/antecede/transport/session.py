@@ -40,18 +40,18 @@ ME: Final = 0
 
 UNLIMITED: Final = 1 << 62
 AMPLIFICATION_FACTOR: Final = 3
-"""To an address where a peer has not answered yet goes at most so many times what came from it."""
+"""An address where a peer has not answered yet gets at most 3 times the bytes that came from it."""
 
 TOKENS_MAX: Final = 16
-"""Tokens that are remembered because their session has begun anew. A process that still has one of
-them lives beside the one that has come back."""
+"""16 tokens are remembered because their session was reset. A process that still has one of them
+lives beside the one that has come back."""
 
 MOVES_NS: Final = 1_000_000_000
-"""That a peer has moved is told at most this often."""
+"""That a peer has moved is told at most once per second."""
 
 TOO_LARGE_AT_ONCE: Final = 8
 TOO_LARGE_NS: Final = 1_000_000_000
-"""That payloads of a peer are beyond our limit is told so many times, later once in so long; all
+"""That payloads of a peer are beyond our limit is told 8 times at once, then once per second; all
 are counted."""
 
 CREDIT_SENT: Final = 1
@@ -334,7 +334,7 @@ class Session:
         return self._too_large.try_acquire(self.standing.heard_ns)
 
     def extend_amplification_limit(self, address: object, size: i64) -> None:
-        """A datagram has come: so much more may go to where the peer says it is now."""
+        """A datagram has come: more may go to where the peer says it is now."""
         if self._allowance != UNLIMITED and address == self.address:
             self._allowance += AMPLIFICATION_FACTOR * size
 
@@ -364,7 +364,7 @@ class Session:
         return self.path.flight.take_oldest_with_messages()
 
     def heartbeat(self, now_ns: i64, heartbeat_ns: i64) -> None:
-        """Say something if nothing has been said for so long."""
+        """Say something if nothing has been said for `heartbeat_ns`."""
         if now_ns - self.last_sent_ns >= heartbeat_ns and not self.left:
             self.ping_due = True
 

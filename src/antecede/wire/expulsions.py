@@ -15,10 +15,10 @@ from antecede.wire.handshake import NAME_LIMIT, cut_text, escape_controls, read_
 from antecede.wire.varint import WireReader, varint_size, write_varint
 
 FENCE_REASON_LIMIT: Final = 200
-"""Bytes of the reason of an expulsion."""
+"""At most 200 bytes of the reason of an expulsion."""
 
-STONES_MAX: Final = 256
-"""Incarnations in one frame."""
+EXPULSIONS_MAX: Final = 256
+"""At most 256 incarnations in one frame."""
 
 
 @final
@@ -47,45 +47,45 @@ def check_reason(reason: str, name: str) -> None:
         ) from None
 
 
-def expulsion_records_size(stones: list[ExpulsionRecord]) -> i64:
+def expulsion_records_size(records: list[ExpulsionRecord]) -> i64:
     """How many bytes at most a frame with these takes."""
     size: i64 = 4
-    for stone in stones:
-        size += 6 + len(stone.name.encode()) + varint_size(stone.incarnation)
-        size += len(stone.by.encode()) + len(stone.reason.encode())
+    for record in records:
+        size += 6 + len(record.name.encode()) + varint_size(record.incarnation)
+        size += len(record.by.encode()) + len(record.reason.encode())
     return size
 
 
 def write_expulsion_records(
-    writer: BytesWriter, kind: i64, stones: list[ExpulsionRecord], told: bool
+    writer: BytesWriter, kind: i64, records: list[ExpulsionRecord], told: bool
 ) -> None:
     """Append a frame with these; `told`: also by whom, and why."""
     writer.append(u8(kind))
     if not told:
-        write_incarnations(writer, stones)
+        write_incarnations(writer, records)
         return
-    write_varint(writer, len(stones))
-    for stone in stones:
-        write_text(writer, stone.name)
-        write_varint(writer, stone.incarnation)
-        write_text(writer, stone.by)
-        write_text(writer, stone.reason)
+    write_varint(writer, len(records))
+    for record in records:
+        write_text(writer, record.name)
+        write_varint(writer, record.incarnation)
+        write_text(writer, record.by)
+        write_text(writer, record.reason)
 
 
-def write_incarnations(writer: BytesWriter, stones: list[ExpulsionRecord]) -> None:
+def write_incarnations(writer: BytesWriter, records: list[ExpulsionRecord]) -> None:
     """Append names and numbers, without words."""
-    write_varint(writer, len(stones))
-    for stone in stones:
-        write_text(writer, stone.name)
-        write_varint(writer, stone.incarnation)
+    write_varint(writer, len(records))
+    for record in records:
+        write_text(writer, record.name)
+        write_varint(writer, record.incarnation)
 
 
 def read_expulsion_records(reader: WireReader, told: bool) -> list[ExpulsionRecord]:
     """What `write_expulsion_records` wrote after the kind."""
     count = reader.varint()
-    if count > STONES_MAX:
-        raise RemoteError(f"news of {count} expulsions at once; {STONES_MAX} are allowed")
-    stones: list[ExpulsionRecord] = []
+    if count > EXPULSIONS_MAX:
+        raise RemoteError(f"news of {count} expulsions at once; {EXPULSIONS_MAX} are allowed")
+    records: list[ExpulsionRecord] = []
     for _ in range(count):
         name = read_text(reader, NAME_LIMIT)
         if not name.isprintable():
@@ -96,5 +96,5 @@ def read_expulsion_records(reader: WireReader, told: bool) -> list[ExpulsionReco
         # What was escaped is longer, and is to be told on.
         by = cut_text(escape_controls(by), NAME_LIMIT)
         reason = cut_text(escape_controls(reason), FENCE_REASON_LIMIT)
-        stones.append(ExpulsionRecord(name, incarnation, by, reason))
-    return stones
+        records.append(ExpulsionRecord(name, incarnation, by, reason))
+    return records

@@ -16,7 +16,7 @@ from mypy_extensions import i64, u8
 from antecede.wire.varint import write_varint
 
 DATAGRAM: Final = 0xA0
-"""The first byte of a datagram that carries frames; those of greetings are in `greeting`."""
+"""The first byte of a datagram that carries frames; those of greetings are in `handshake`."""
 
 NO_KEY: Final = 0
 """The second byte: no authentication, no encryption. Other values say which key seals it."""
@@ -26,13 +26,13 @@ NUMBER_AT: Final = 10
 """Where the token and the number begin."""
 
 HEADER_BYTES_MAX: Final = 32
-"""Bytes that a header takes at most."""
+"""A header takes at most 32 bytes."""
 
 FRAME_OVERHEAD_MAX: Final = 256
-"""Bytes of a datagram that are kept free of a message, for the header, acks and control."""
+"""256 bytes of a datagram are kept free of messages, for the header, acks and control."""
 
 PACKETS_MAX: Final = 4000
-"""Packets in one datagram, so that twelve bits number them in an event log."""
+"""At most 4,000 packets in one datagram, so that 12 bits number them in an event log."""
 
 JOINED_BELOW: Final = 1 << 12
 """Parts of a payload smaller than 4 KiB are joined as they come: each alone would take many times
@@ -56,10 +56,9 @@ CHALLENGE: Final = 0x8D
 RESPONSE: Final = 0x8E
 WAITING: Final = 0x8F
 MEMBERS: Final = 0x90
-"""Frames of the transport: datagrams that came, credit granted, a bye, a release, a wish for an
-answer,
-the word that its sender has stopped and delivers nothing more; that the payload of the message in
-the next frame goes on in the next message; a piece of a frame that does not fit a datagram; who is
+"""Frames of the transport: datagrams that came, credit granted, a bye, a release, a ping, the
+word that its sender has stopped and delivers nothing more; that the payload of the message in the
+next frame goes on in the next message; a piece of a frame that does not fit a datagram; who is
 expelled, which comes before every packet of its datagram; that this has been noted; whom its
 sender suspects to be dead; by how much the ids of the messages that follow in the datagram are
 larger than the numbers that applications see; and a number that nobody can guess, for a peer that

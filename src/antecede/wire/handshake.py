@@ -49,11 +49,11 @@ REASON_LIMIT: Final = 500
 """Bytes in a name, and in the reason of a refusal."""
 
 GREETING_SIZE: Final = 1200
-"""A hello is padded to this size: nobody gets a large answer to a small packet."""
+"""A hello is padded to 1,200 bytes: nobody gets a large answer to a small packet."""
 
 
 UNKNOWN_SIZE: Final = 17
-"""Bytes of the answer to a datagram with an unknown token; a smaller one is not answered."""
+"""17 bytes answer a datagram with an unknown token; one that is smaller gets no answer."""
 
 
 @final

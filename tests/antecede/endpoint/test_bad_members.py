@@ -21,7 +21,7 @@ from antecede.transport.message_fragments import PARTS_LIMIT
 from antecede.transport.recovery.ack_ranges import ReceivedRanges
 from antecede.transport.recovery.in_flight import SentDatagram
 from antecede.transport.recovery.path import DATAGRAMS_MAX
-from antecede.wire.expulsions import STONES_MAX, ExpulsionRecord, write_expulsion_records
+from antecede.wire.expulsions import EXPULSIONS_MAX, ExpulsionRecord, write_expulsion_records
 from antecede.wire.frames import (
     ACK_RANGES,
     EXPULSIONS,
@@ -72,7 +72,7 @@ class Mallory:
         self.say(writer.getvalue())
 
 
-def stones(names: list[str], reason: str = "", incarnation: int = 7) -> bytes:
+def records(names: list[str], reason: str = "", incarnation: int = 7) -> bytes:
     writer = BytesWriter()
     told = [ExpulsionRecord(name, incarnation, BOB, reason) for name in names]
     write_expulsion_records(writer, EXPULSIONS, told, True)
@@ -88,13 +88,13 @@ def message(sequence: int, previous: int, payload: bytes) -> bytes:
 def test_news_of_nodes_that_nobody_has_heard_of_is_bounded() -> None:
     mallory = Mallory()
     ids = mallory.ann._table.new_id()
-    for batch in range(2 * HEARSAY_MAX // STONES_MAX):
-        mallory.say(stones([f"n{batch}-{number}" for number in range(STONES_MAX)]))
+    for batch in range(2 * HEARSAY_MAX // EXPULSIONS_MAX):
+        mallory.say(records([f"n{batch}-{number}" for number in range(EXPULSIONS_MAX)]))
     assert int(mallory.ann._table.new_id()) - int(ids) - 1 == HEARSAY_MAX
     assert mallory.ann.last_malformed == (
-        f"news of {HEARSAY_MAX + STONES_MAX} that nobody has heard of"
+        f"news of {HEARSAY_MAX + EXPULSIONS_MAX} that nobody has heard of"
     )
-    assert len(mallory.ann._fences._stones) == HEARSAY_MAX
+    assert len(mallory.ann._expulsions._records) == HEARSAY_MAX
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_news_with_ids_of_somebody_elses_core_means_nothing(packet: Packet) -> N
 def test_news_before_nonsense_in_one_datagram_is_followed() -> None:
     """The core has heard it, so the link must not go on as if nobody had."""
     mallory = Mallory()
-    mallory.say(stones([ANN], incarnation=1) + b"\xff")
+    mallory.say(records([ANN], incarnation=1) + b"\xff")
     assert mallory.ann.malformed == 1
     assert mallory.ann.fenced is not None
 
@@ -152,19 +152,19 @@ def test_losses_told_before_nonsense_in_one_datagram_are_mended() -> None:
 def test_news_that_is_known_may_be_told_again() -> None:
     mallory = Mallory()
     for _ in range(20):
-        mallory.say(stones([f"n{number}" for number in range(STONES_MAX)]))
+        mallory.say(records([f"n{number}" for number in range(EXPULSIONS_MAX)]))
     assert mallory.ann.malformed == 0
 
 
 def test_names_and_reasons_of_the_expelled_do_not_command_a_terminal() -> None:
     mallory = Mallory()
-    mallory.say(stones(["\x1b[31m"]))
+    mallory.say(records(["\x1b[31m"]))
     assert mallory.ann.last_malformed == "a name that no terminal should show"
-    mallory.say(stones([BOB], reason="\x1b]0;owned\x07"))
+    mallory.say(records([BOB], reason="\x1b]0;owned\x07"))
     expelled = [r for r in mallory.ann.reports if isinstance(r, PeerExpelled)]
     assert all(report.reason.isprintable() and report.by.isprintable() for report in expelled)
-    known = mallory.ann._fences._stones.values()
-    assert {stone.reason for stone in known} == {"\\x1b]0;owned\\x07"}
+    known = mallory.ann._expulsions._records.values()
+    assert {record.reason for record in known} == {"\\x1b]0;owned\\x07"}
 
 
 def test_messages_that_wait_for_one_that_never_comes_are_bounded_by_the_window() -> None:

@@ -238,7 +238,7 @@ def test_who_was_expelled_is_told_by_one_that_it_never_met(knows_the_way: bool, 
     del post.nodes[address_of(BOB)]
     ann.expel(BOB, "suspected", post.now_ns)
     post.pass_time(SECOND)
-    assert cat._fences.is_expelled(BOB, lives)
+    assert cat._expulsions.is_expelled(BOB, lives)
     del post.nodes[address_of(ANN)]
     post.add(BOB, bob)
     post.pass_time(60 * SECOND)

@@ -8,7 +8,7 @@ from antecede.events import PeerMet
 from antecede.membership.contact import REPLACED_MAX, RESTART_NS
 from antecede.membership.sessions import FORMER_MAX
 from antecede.transport.notices import newest_records
-from antecede.wire.expulsions import STONES_MAX, ExpulsionRecord, expulsion_records_size
+from antecede.wire.expulsions import EXPULSIONS_MAX, ExpulsionRecord, expulsion_records_size
 from antecede.wire.frames import DATAGRAM
 from tests.antecede.endpoint.endpoints import (
     ANN,
@@ -65,16 +65,16 @@ def test_many_lives_of_one_name_leave_little(polite: bool) -> None:
 
 
 def test_whoever_is_met_later_is_told_one_line_for_each_name() -> None:
-    """However many lives a name has had, its newest stone stands for all before it."""
+    """However many lives a name has had, its newest record stands for all before it."""
     group = Group([ANN, BOB], log=False)
     group.run_for(SECOND)
     for incarnation in range(2, LIVES + 2):
         group.kill(BOB)
         live_again(group, incarnation)
     ann = group.nodes[ANN]
-    stones = newest_records(list(ann._fences._stones.values()))
-    assert [stone.name for stone in stones] == [BOB]
-    assert expulsion_records_size(stones) < 100
+    records = newest_records(list(ann._expulsions._records.values()))
+    assert [record.name for record in records] == [BOB]
+    assert expulsion_records_size(records) < 100
     introduce(ann, CAT, group.now_ns)
     cat = make_endpoint(CAT)
     introduce(cat, ANN, group.now_ns)
@@ -82,7 +82,7 @@ def test_whoever_is_met_later_is_told_one_line_for_each_name() -> None:
     group.network.collect(address_of(CAT))
     group.network.collect(address_of(ANN))
     group.run_for(SECOND)
-    assert len(cat._fences._stones) == 1
+    assert len(cat._expulsions._records) == 1
     group.send(ANN, [CAT], b"after the news")
     group.run_for(SECOND)
     assert group.payloads(CAT) == [b"after the news"]
@@ -132,8 +132,8 @@ def test_who_comes_after_thousands_were_expelled_is_told_and_listens(mtu: int) -
     group.run_for(SECOND)
     ann = group.nodes[ANN]
     told = [ExpulsionRecord(f"worker-{number}", 7, BOB, "crashed") for number in range(THOUSANDS)]
-    for first in range(0, THOUSANDS, STONES_MAX):
-        batch = told[first : first + STONES_MAX]
+    for first in range(0, THOUSANDS, EXPULSIONS_MAX):
+        batch = told[first : first + EXPULSIONS_MAX]
         ann._core.on_expulsions(session_of(ann, BOB), batch, group.now_ns)
     introduce(ann, CAT, group.now_ns, mtu=mtu)
     cat = make_endpoint(CAT)
@@ -144,20 +144,20 @@ def test_who_comes_after_thousands_were_expelled_is_told_and_listens(mtu: int) -
     group.send(ANN, [CAT], b"after the news")
     group.run_for(SECOND)
     assert group.payloads(CAT) == [b"after the news"]
-    assert len(cat._fences._stones) == THOUSANDS
+    assert len(cat._expulsions._records) == THOUSANDS
     assert session_of(ann, CAT).notices.unacked == {}
     assert cat.malformed == 0
     for number in (0, THOUSANDS - 1):
-        assert cat._fences.is_expelled(f"worker-{number}", 7)
-        assert not cat._fences.is_expelled(f"worker-{number}", 8)
+        assert cat._expulsions.is_expelled(f"worker-{number}", 7)
+        assert not cat._expulsions.is_expelled(f"worker-{number}", 8)
 
 
 def test_a_node_that_takes_no_news_says_so() -> None:
     group = Group([ANN, BOB], log=False)
     group.run_for(SECOND)
     ann = group.nodes[ANN]
-    fences = ann._fences
+    expulsions = ann._expulsions
     for number in range(EXPELLED_LIMIT):
         assert not ann.refuses_expulsions()
-        fences._put(1_000 + number, ExpulsionRecord(f"n{number}", 7, BOB, ""))
+        expulsions._put(1_000 + number, ExpulsionRecord(f"n{number}", 7, BOB, ""))
     assert ann.refuses_expulsions()

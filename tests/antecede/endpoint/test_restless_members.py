@@ -63,7 +63,7 @@ def test_a_peer_that_restarts_all_the_time_is_followed_now_and_then() -> None:
         post.pass_time(MS)
     allowed = RESTARTS_AT_ONCE + (post.now_ns - began_ns) // RESTART_NS + 1
     assert RESTARTS_AT_ONCE <= restarts(ann) <= allowed
-    assert len(ann._fences._stones) <= allowed
+    assert len(ann._expulsions._records) <= allowed
     assert len(ann._table.by_id) == 2
     assert session_of(ann, CAT).notices.unacked == {}
 
@@ -81,10 +81,10 @@ def test_restarts_that_are_not_followed_take_no_memory() -> None:
         return sys.getallocatedblocks()
 
     blocks_after(2, 2 + 5 * RESTARTS_AT_ONCE)
-    known = len(ann._fences._stones)
+    known = len(ann._expulsions._records)
     before = blocks_after(1_000, 1_100)
     grown = blocks_after(2_000, 2_400) - before
-    followed = len(ann._fences._stones) - known
+    followed = len(ann._expulsions._records) - known
     assert followed <= 2
     # A life that is followed leaves some hundred blocks, and four hundred lives were not.
     assert grown < 400 * 20

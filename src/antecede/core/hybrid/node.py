@@ -1,6 +1,6 @@
 """What a hybrid process is besides its rule: its state and faces, who is there, what is kept.
 
-`hybrid.py` has the rule. Here are, from top to bottom: the list-returning face, queries, the peers
+`rule.py` has the rule. Here are, from top to bottom: the list-returning face, queries, the peers
 and their timers, what is forgotten, expulsion, and the state that survives a crash.
 """
 
@@ -57,19 +57,19 @@ from antecede.core.records import ChangeLog, RecordReader, encode_record
 from antecede.core.retransmission import PATIENCE_NS
 
 SEND_LIMIT: Final = 1 << 20
-"""Messages that may be buffered or unacknowledged at once; beyond it `submit` raises BufferFull."""
+"""At most 1,048,576 messages are buffered or unacknowledged; `submit` then raises BufferFull."""
 
 RECEIVE_LIMIT: Final = 1 << 12
-"""Messages of one source held for a gap to close; beyond it packets are dropped, and come again."""
+"""At most 4,096 messages of a source wait for a gap to close; others are dropped, to come again."""
 
 FORGOTTEN_MIN: Final = 32
-"""Acknowledged entries among the others that may stay without a look at whether to forget them."""
+"""Up to 32 acknowledged entries may stay among the others before they are forgotten."""
 
 NEAR: Final = 32
-"""A power of two: so many peers, by the last bits of their ids, are found without a dictionary."""
+"""Up to 32 peers (a power of two) are found by the last bits of their ids, without a dictionary."""
 
 RESEND_BATCH: Final = 64
-"""Copies transmitted again to one peer when its alarm rings, oldest first."""
+"""At most 64 copies go to one peer again when its timer expires, the oldest first."""
 
 Rule: TypeAlias = Literal["ordered", "sps", "csps"]
 
@@ -131,7 +131,7 @@ class HybridNode(ExpulsionProcess):
         # Last, for what is set before it is known to be there, and compiled code does not ask.
         super().__init__(me, patience_ns)
 
-    # The rule, in hybrid.py.
+    # The rule, in rule.py.
 
     @abstractmethod
     def _advance(self, outbox: Outbox) -> None: ...

@@ -179,5 +179,5 @@ class MissingPermits:
 
 
 def empty_ring(capacity: i64) -> vec[i64]:
-    """A ring of so many places."""
+    """A ring with this many places."""
     return vec[i64]([0] * capacity)

@@ -13,7 +13,7 @@ from antecede.core.hybrid.state import HybridPeer, SentEntry, SentWindow
 from antecede.core.process import OWNERS_NAMED, PermitsOwed
 
 LOOK_AHEAD: Final = 64
-"""Entries to one peer alone that are passed one by one before the rest of them is leapt over."""
+"""64 entries to one peer alone are passed one by one before the rest of them is skipped."""
 
 
 def first_after(entries: SentWindow, start: i64, position: i64) -> i64:

@@ -1,4 +1,4 @@
-"""When to go on without a peer that is silent: policies, small enough to write one's own.
+"""When a silent peer is expelled: policies, small enough to write one's own.
 
 The default is `majority:10s`. A policy is asked about peers that are silent though an answer is
 due. Whatever it says, causal order is kept: a wrong suspicion costs the suspected node its place,
@@ -49,7 +49,7 @@ class ExpulsionPolicy(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Manual(ExpulsionPolicy):
-    """Nobody is expelled but by a call of `expel`."""
+    """Nobody is expelled except by a call of `expel`."""
 
     silence: float = float("inf")
 
@@ -62,9 +62,9 @@ class Manual(ExpulsionPolicy):
 
 @dataclass(frozen=True, slots=True)
 class After(ExpulsionPolicy):
-    """Whoever is silent for so long is expelled, by any one node that finds it so.
+    """Any node expels a peer that is silent for `silence` seconds.
 
-    What that risks: a node that is only slow, paused or cut off loses its place. And when a network
+    What that risks: a node that is only slow, paused or cut off is expelled. And when a network
     splits, each side expels the other: both go on, and stay apart.
     """
 
@@ -79,8 +79,8 @@ class After(ExpulsionPolicy):
 
 @dataclass(frozen=True, slots=True)
 class Majority(ExpulsionPolicy):
-    """Whoever is silent for so long is expelled by a node that more than half of the members
-    answer meanwhile.
+    """A node expels a peer that is silent for `silence` seconds, if more than half of the members
+    have answered the node meanwhile.
 
     When a network splits, only a side with more than half of the members goes on without the rest.
     A pair has no majority: nobody of the two is expelled. A node that reaches fewer members than
@@ -114,7 +114,7 @@ class Majority(ExpulsionPolicy):
 MANUAL: Final = Manual()
 
 USUAL: Final = Majority(10.0)
-"""What counts if nobody says otherwise, where the order can expel."""
+"""The default of orders that can expel: a majority, after 10 s."""
 
 NAMES: Final[Mapping[str, Callable[[float], ExpulsionPolicy]]] = {
     "after": After,

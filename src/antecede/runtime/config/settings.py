@@ -97,57 +97,58 @@ class Settings:
             ),
         ),
     )
-    """The protocol: `causal` (also called `hybrid`) and those called hybrid are causal, the others
-    order less."""
+    """The protocol: `causal` (also called `hybrid`), `hybrid-sps` and `hybrid-csps` keep causal
+    order, `fifo` the order of each sender, `none` no order."""
     accept_unknown: AcceptUnknown = setting(NOBODY, rules.WELCOME)
-    """Who may say hello and take part without having been introduced: `nobody` or `anybody`."""
+    """Who may join without having been introduced as a peer: `nobody` or `anybody`."""
     away: Away = setting("skip", rules.choice("skip", "wait", "refuse"))
-    """What becomes of a message to a peer that is away (it has left, was expelled, or never came):
-    it is left out and reported (`skip`), `send` waits until it is here (`wait`), or raises
-    (`refuse`)."""
+    """What `send` does about a peer that is away (it has left, was expelled, or never came): leave
+    it out and report that (`skip`), wait until it is here (`wait`), or raise (`refuse`)."""
     meet_within: float = setting(10.0, rules.duration("0", "24h"))
-    """Seconds for which `send` waits for a peer that was just added, before it is away."""
+    """Seconds that `send` waits for a peer that was just added; after that the peer is away."""
     mtu: int | Literal["auto"] = setting(
         "auto", rules.either("auto", rules.size(512, DATAGRAM_BYTES_MAX))
     )
-    """Largest datagram, in bytes of UDP payload; `auto` goes by the route."""
+    """Largest datagram, in bytes of UDP payload; `auto` looks at the route."""
     gso: Switch = setting("auto", rules.SWITCH)
     """Whether to hand the kernel many datagrams in one call (UDP GSO and GRO) where it can."""
     busy_poll: bool = setting(True, rules.FLAG)
     """Whether to poll the socket for 100 µs after sending, where answers have lately come within
     that time."""
     send_limit: int = setting(8_192, rules.count(1, 1 << 20))
-    """Messages, or parts of large ones, that are not acknowledged; `send` waits beyond that. Of
-    several peers one may have three quarters."""
+    """Unacknowledged messages, or fragments of large ones, before `send` waits. With several peers
+    one of them may have at most three quarters."""
     send_bytes: int = setting(64 * MiB, rules.size(1 << 10, 64 << 30))
-    """Bytes of payload accepted and not yet acknowledged; `send` waits for room beyond that."""
+    """Unacknowledged bytes of payload before `send` waits."""
     receive_window: int = setting(4 * MiB, rules.size(64 << 10, 1 << 30))
-    """Bytes that one peer may have under way: what a slow consumer costs in memory, per peer."""
+    """Bytes that one peer may have sent and the application not yet read: what a slow consumer
+    costs in memory, per peer."""
     payload_limit: int = setting(64 * MiB, rules.size(1, 1 << 30))
     """Largest payload of one message, in bytes."""
     heartbeat: float = setting(2.5, rules.duration("10ms", "1h"))
-    """Seconds of silence after which a node says that it is alive."""
+    """Seconds without traffic after which a node sends a sign of life."""
     silent_after: float | Literal["auto"] = setting(
         "auto", rules.either("auto", rules.duration("20ms", "24h"))
     )
     """Seconds without a sign of life after which a peer is reported as silent; `auto` is 5, or
     twice the heartbeat if that is more."""
     expel: ExpulsionPolicy | Literal["auto"] = setting("auto", rules.either("auto", POLICY))
-    """Who is expelled by itself: whoever is silent for so long, by a node that more than half of
-    the members answer meanwhile (`majority:10s`); whoever is silent for so long (`after:30s`); or
-    nobody (`manual`). `auto` is `majority:10s`, or twice the heartbeat if that is more, and
+    """When a silent peer is expelled: after 10 s, by a node that more than half of the members have
+    answered meanwhile (`majority:10s`); after 30 s, by any node (`after:30s`); or only by a call of
+    `expel` (`manual`). `auto` is `majority:10s`, or twice the heartbeat if that is more, and
     `manual` for the orders `fifo` and `none`."""
     patience: float = setting(1.0, rules.duration("10ms", "1min"))
-    """Seconds after which the protocol transmits again; the path has faster timers of its own."""
+    """Seconds until the protocol retransmits: the backstop of loss recovery, which has faster
+    timers of its own."""
     linger: float = setting(10.0, rules.duration("0", "24h"))
-    """Seconds that `close` waits for the peers to have got everything and to say bye."""
+    """Seconds that `close` waits until peers have received everything and said bye."""
     journal: Path | None = setting(None, rules.PATH)
-    """The folder where everything is kept that a crash must not lose; none: nothing is."""
+    """The folder of the journal, which keeps what a crash must not lose; none: no journal."""
     durable: Durability = setting("sync", rules.choice("sync", "process"))
     """What the journal survives: `sync` also a power failure, `process` only a crash of the
     process."""
     journal_limit: int = setting(8 * GiB, rules.size(1 << 20, 1 << 40))
-    """Bytes that the journal may take on disk; beyond that nothing more is accepted."""
+    """Bytes that the journal may take on disk; beyond that `send` raises `JournalFull`."""
     confirm: Confirm = setting("next", rules.choice("next", "done"))
     """With a journal: a message is confirmed when the `next` one is asked for, or its handler
     returns; with `done` only when its `done()` is called, also in handlers."""
@@ -156,10 +157,10 @@ class Settings:
     trace_format: TraceFormat = setting(
         "auto", rules.choice("auto", "parquet", "jsonl", "jsonl.gz")
     )
-    """How a folder is written; `auto` is Parquet if pyarrow is installed. A single file's name says
-    it itself."""
+    """The format of files in a folder; `auto` is Parquet if pyarrow is installed. A single file has
+    the format that its name ends in."""
     trace_run: str = setting("live", rules.RUN_ID)
-    """The run that the event log belongs to: the nodes of one system share it."""
+    """The name of the run that the event log belongs to; the same for all nodes of one system."""
     trace_rotate: float = setting(60.0, rules.duration("1s", "24h"))
     """Seconds after which a file of the log is finished and the next one begun."""
     stay_awake: InitVar[bool | None] = None

@@ -16,10 +16,10 @@ from antecede.transport.recovery.round_trip import ACK_DELAY_NS
 from antecede.wire.varint import WireReader, write_varint
 
 RANGES_KEPT: Final = 64
-"""Ranges remembered; with more gaps than that, the oldest numbers count as received."""
+"""At most 64 ranges are remembered; with more gaps, the oldest numbers count as received."""
 
 RANGES_SENT: Final = 16
-"""Ranges named in one acknowledgement, newest first."""
+"""At most 16 ranges are named in one acknowledgement, the newest first."""
 
 
 @final

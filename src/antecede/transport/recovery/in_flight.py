@@ -22,7 +22,8 @@ OLDEST_LOOKED_AT: Final = 16
 
 REORDERING_LEAST: Final = 3
 REORDERING_MAX: Final = 128
-"""So many datagrams later at least, and at most, an earlier one counts as overtaken by a loss."""
+"""An earlier datagram counts as lost when one that is 3 to 128 later is acknowledged: the threshold
+grows with the reordering that is seen."""
 
 
 @final

@@ -9,10 +9,10 @@ from typing import Final, final
 from mypy_extensions import i64
 
 UNPACED_NS: Final = 2_000_000
-"""Round trips shorter than this are not paced."""
+"""Round trips shorter than 2 ms are not paced."""
 
 BURST_NS: Final = 2_000_000
-"""The bucket holds what may leave in this time, and at least `BURST_DATAGRAMS`."""
+"""The bucket holds what may leave in 2 ms, and at least 10 datagrams (`BURST_DATAGRAMS`)."""
 
 BURST_DATAGRAMS: Final = 10
 

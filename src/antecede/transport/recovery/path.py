@@ -19,20 +19,20 @@ from antecede.transport.recovery.path_mtu import PathMtu
 from antecede.transport.recovery.round_trip import RttEstimator
 
 PROBE_DOUBLINGS_MAX: Final = 6
-"""Probes without any answer come at intervals that grow at most 2 ** this."""
+"""Intervals between probes without any answer double at most 6 times."""
 
 PROBE_NS_MAX: Final = 2_000_000_000
-"""And never further apart than this, so that a network that heals is noticed."""
+"""They never exceed 2 s, so that a network that heals is noticed."""
 
 PARTING_PROBE_NS: Final = 300_000_000
-"""A peer that is about to go, or has gone, is probed this often at least, however far it is."""
+"""A peer that is about to go, or has gone, is probed every 300 ms at least, however far it is."""
 
 DATAGRAMS_MAX: Final = 1 << 18
-"""Datagrams that are remembered because the oldest of them is not settled. A peer that goes on
+"""262,144 datagrams are remembered while the oldest of them is not settled. A peer that goes on
 talking and acknowledges nothing gets only pings from then on."""
 
 COLLAPSE_PROBES: Final = 3
-"""After so many probes in vain the window collapses."""
+"""After 3 probes in vain the window collapses."""
 
 SOCKET_MAX: Final = 1 << 40
 """No peer's socket holds more than this, whatever it says."""

@@ -19,7 +19,7 @@ HELLO_BYTES: Final = 1200
 """A datagram of this size has come through: hellos are as large."""
 
 SEALING: Final = 16
-"""Datagrams are sealed where there are keys, which adds so much."""
+"""Sealing, where there are keys, adds 16 bytes."""
 
 NARROW: Final = HELLO_BYTES - SEALING
 """What datagrams have then: with the seal, where there are keys, they are as large as a hello."""
@@ -31,16 +31,16 @@ SMALLEST: Final = SMALLEST_BYTES - SEALING
 """What datagrams have where hellos do not come through any more."""
 
 TINY: Final = 128
-"""Datagrams up to this size say nothing about how wide a way is."""
+"""Datagrams of up to 128 bytes say nothing about the MTU."""
 
 SUSPECT_LOSSES: Final = 6
 SUSPECT_PROBES: Final = 2
-"""This many large datagrams lost with none acknowledged between, or this many probes unanswered,
-and datagrams become narrow."""
+"""After 6 large datagrams lost with none acknowledged between, or 2 probes unanswered, datagrams
+become narrow."""
 
 SMALL_LOSSES: Final = 16
 SMALL_PROBES: Final = 6
-"""The same for datagrams no larger than a hello, which are more likely to be lost by chance."""
+"""The same for datagrams no larger than a hello, 16 and 6: they are more likely lost by chance."""
 
 SMALL_ROUNDS: Final = 2
 """What a way loses while it is interrupted is found out at once, when it carries again. So losses
@@ -48,10 +48,10 @@ of small datagrams count only if they go on: what was sent after some were known
 
 TRIAL_NS: Final = 1_000_000_000
 TRIAL_NS_MAX: Final = 60_000_000_000
-"""How long after that a larger one is tried, at first and at most."""
+"""A larger one is tried after 1 s at first, and after 60 s at most."""
 
 CLOSE: Final = 64
-"""No size is looked for more closely than this."""
+"""Sizes are looked for no more closely than 64 bytes."""
 
 
 @final

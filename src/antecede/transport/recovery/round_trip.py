@@ -8,13 +8,13 @@ from typing import Final, final
 from mypy_extensions import i64
 
 FIRST_GUESS_NS: Final = 100_000_000
-"""Taken for a round trip until one has been measured."""
+"""A round trip is taken to be 100 ms until one has been measured."""
 
 GRANULARITY_NS: Final = 1_000_000
-"""No timer is finer than this: event loops are not."""
+"""No timer is finer than 1 ms: event loops are not."""
 
 ACK_DELAY_NS: Final = 20_000_000
-"""The longest that a peer may keep an acknowledgement to itself."""
+"""A peer may delay an acknowledgement by 20 ms."""
 
 
 @final
