@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 import click
 from click.shell_completion import CompletionItem
 
-from antecede.core.errors import near_miss
+from antecede.core.errors import LocalError, near_miss
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,15 @@ class LazyGroup(click.Group):
         *args: Any,  # noqa: ANN401 - as click has it
         table: Mapping[str, Subcommand],
         renamed: Mapping[str, tuple[str, ...]] | None = None,
+        gone: Mapping[str, str] | None = None,
         **settings: Any,  # noqa: ANN401 - as click has it
     ) -> None:
         super().__init__(*args, **settings)
         self._table: Final = table
         self._renamed: Final = renamed or {}
         """The words that stand for a former name; it works, and is listed nowhere."""
+        self._gone: Final = gone or {}
+        """What to say of a command that there is no more."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 click passes it
         return list(self._table)
@@ -68,12 +71,16 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] in self._gone:
+            raise LocalError(self._gone[args[0]])
         if args[0] in self._renamed:
             words = self._renamed[args[0]]
             if not ctx.resilient_parsing:  # a shell that completes wants no remarks
                 told = " ".join((ctx.command_path, *words))
                 click.echo(f"`{ctx.command_path} {args[0]}` is now `{told}`.", err=True)
             args = [*words, *args[1:]]
+            if args[0].startswith("-"):
+                self.parse_args(ctx, args)  # an option that does its work, and ends
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:

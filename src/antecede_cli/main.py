@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 import click
+from click.shell_completion import get_completion_class
 
 from antecede import __version__, compiled
 from antecede.build_mode import why_interpreted
@@ -34,22 +35,14 @@ SUBCOMMANDS: Final = {
     "journal": Subcommand(
         "antecede_cli.messaging.journal", "Look into the journal of a node.", MESSAGING
     ),
-    "chat": Subcommand(
-        "antecede_cli.messaging.chat", "Chat in a group, and see what causal order is.", MESSAGING
-    ),
     "ingest": Subcommand("antecede_cli.audit.ingest", "Read the traces of other systems.", AUDIT),
-    "quality": Subcommand(
-        "antecede_cli.audit.quality", "Say what traces are like, before any verdict.", AUDIT
-    ),
-    "rejects": Subcommand(
-        "antecede_cli.audit.rejects", "Show what an ingest could not read.", AUDIT
-    ),
     "audit": Subcommand(
         "antecede_cli.audit.audit", "Judge causal order in event logs of any size.", AUDIT
     ),
     "watch": Subcommand("antecede_cli.audit.watch", "Judge event logs while they grow.", AUDIT),
-    "metrics": Subcommand("antecede_cli.audit.metrics", "Say what recorded runs cost.", AUDIT),
-    "profile": Subcommand("antecede_cli.audit.profile", "Say what a workload is like.", AUDIT),
+    "measure": Subcommand(
+        "antecede_cli.audit.measure", "Say what runs cost, or what a workload is like.", AUDIT
+    ),
     "report": Subcommand("antecede_cli.audit.report", "Make one HTML file of results.", AUDIT),
     "demo": Subcommand("antecede_cli.lab.demo", "See it all at work, on a bad network.", LAB),
     "simulate": Subcommand(
@@ -64,17 +57,30 @@ SUBCOMMANDS: Final = {
     "bench": Subcommand(
         "antecede_cli.lab.bench", "Run the benchmarks of the repository.", LAB, hidden=True
     ),
-    "completion": Subcommand(
-        "antecede_cli.completion", "Print the completion script of a shell.", LAB
-    ),
 }
 """Every command, in the order of `antecede --help`."""
 
+GONE: Final = {
+    "chat": "chat is an example now, in the repository: python examples/chat.py NAME; what happens "
+    "without causal order is shown by python examples/chat_with_replies.py none"
+}
+"""Former commands, and where to find what they did."""
+
+EXPERIMENTS: Final = ("compare", "evaluate", "grow", "sweep", "chaos", "scenario", "data")
+
 RENAMED: Final = {
-    name: ("lab", name)
-    for name in ("compare", "evaluate", "grow", "sweep", "chaos", "scenario", "data")
+    **{name: ("lab", name) for name in EXPERIMENTS},
+    "quality": ("ingest", "--check"),
+    "rejects": ("ingest", "--show-rejects"),
+    "metrics": ("measure",),
+    "profile": ("measure", "--workload"),
+    "completion": ("--completion",),
 }
 """Former names, which work for one release, and what they stand for."""
+
+SHELLS: Final = ("bash", "zsh", "fish")
+COMPLETE_VARIABLE: Final = "_ANTECEDE_COMPLETE"
+"""How a shell asks; click knows it by the name of the program."""
 
 EPILOG: Final = """
 \b
@@ -82,9 +88,8 @@ Examples:
   antecede demo --quick                        see it all at work, in less than a minute
   antecede simulate -p hybrid --loss 20%       one simulated run
   antecede lab scenario triangle               a story, step by step
-  antecede chat --demo --order none            what happens without causal order
   antecede audit events --out found            did effects overtake causes?
-  eval "$(antecede completion bash)"           complete with the tabulator key
+  eval "$(antecede --completion bash)"         complete with the tabulator key
 
 Every command has examples and its defaults in its own --help.
 """
@@ -176,14 +181,33 @@ def find_modules_here() -> None:
         sys.path.append(os.getcwd())
 
 
+def print_completion(context: click.Context, _: click.Parameter, shell: str | None) -> None:
+    """Print what a shell needs in order to complete this command, and end."""
+    if shell is None or context.resilient_parsing:
+        return
+    completion = get_completion_class(shell)
+    assert completion is not None, "click knows all three"
+    click.echo(completion(context.command, {}, "antecede", COMPLETE_VARIABLE).source())
+    context.exit()
+
+
 @click.group(
     cls=AntecedeCommand,
     table=SUBCOMMANDS,
     renamed=RENAMED,
+    gone=GONE,
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(message=version_line().replace("%", "%%"), version=__version__)
+@click.option(
+    "--completion",
+    type=click.Choice(SHELLS),
+    callback=print_completion,
+    expose_value=False,
+    is_eager=True,
+    help="Print a script that makes this shell complete commands and options.",
+)
 @click.option("-v", "--verbose", count=True, help="Say more on standard error; -vv says most.")
 def main(verbose: int) -> None:
     """Causal-order messaging: no process ever sees an effect before its cause."""

@@ -25,8 +25,11 @@ def no_session(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["profile", "nothere"], "nothere does not exist"),
-        (["metrics", "nothere"], "nothere does not exist"),
+        (["measure", "--workload", "nothere"], "nothere does not exist"),
+        (["measure", "nothere"], "nothere does not exist"),
+        (["measure", "x", "--run", "y"], "--run, --sample-above and --plots need --workload"),
+        (["measure", "--workload", "x", "y"], "--workload takes one PATH"),
+        (["measure", "--workload", "x", "--no-non-causal"], "has no meaning with --workload"),
         (["lab", "grow", "nothere", "-n", "5", "--out", "grown"], "nothere does not exist"),
         (["lab", "grow", ".", "-n", "0", "--out", "grown"], "0 processes are outside 1 to"),
         (["lab", "grow", ".", "-n", "5", "-m", "0", "--out", "grown"], "at least one message"),
@@ -35,8 +38,8 @@ def no_session(monkeypatch: pytest.MonkeyPatch) -> None:
             "load and speed must be more",
         ),
         (["lab", "grow", ".", "-n", "5", "--out", "/proc/x"], "cannot write /proc/x"),
-        (["profile", ".", "--out", "/proc/x"], "cannot write /proc/x"),
-        (["metrics", ".", "--out", "/proc/x"], "cannot write /proc/x"),
+        (["measure", "--workload", ".", "--out", "/proc/x"], "cannot write /proc/x"),
+        (["measure", ".", "--out", "/proc/x"], "cannot write /proc/x"),
         (["ingest", "a.csv", "--out", "/proc/x"], "cannot write /proc/x"),
         (["ingest", "nothere", "--out", "out"], "nothere"),
     ],
@@ -58,7 +61,9 @@ def test_a_mistake_need_not_wait_for_spark(
 def test_what_is_right_gets_as_far_as_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So the test above would see it if Spark were started first."""
     monkeypatch.setenv("ANTECEDE_JAVA", "none")
-    result = CliRunner().invoke(main, ["profile", str(tmp_path)], prog_name="antecede")
+    result = CliRunner().invoke(
+        main, ["measure", "--workload", str(tmp_path)], prog_name="antecede"
+    )
     assert result.exit_code == 2
     assert "Java" in result.output
 
@@ -71,8 +76,8 @@ def test_what_is_small_needs_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
     for arguments in (
         ["ingest", "a.csv", "--time-unit", "ms", "--out", "in"],
-        ["profile", "in", "--no-plots"],
-        ["metrics", "in", "--out", "figures"],
+        ["measure", "--workload", "in", "--no-plots"],
+        ["measure", "in", "--out", "figures"],
         ["audit", "in", "--out", "found"],
     ):
         result = CliRunner().invoke(main, arguments, prog_name="antecede")

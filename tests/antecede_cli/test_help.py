@@ -11,9 +11,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from antecede_cli.completion import SHELLS
 from antecede_cli.lab.group import EXPERIMENTS
-from antecede_cli.main import RENAMED, SUBCOMMANDS, main
+from antecede_cli.main import GONE, RENAMED, SHELLS, SUBCOMMANDS, main
 
 ROOT = Path(__file__).parents[2]
 
@@ -62,7 +61,7 @@ def test_the_page_of_the_command_line_names_every_former_name() -> None:
     former = " ".join(line.split("|")[1] for line in table.splitlines()[2:])
     named = re.findall(r"`([a-z]+)\b[^`]*`", former)
     hidden = [name for name, entry in SUBCOMMANDS.items() if entry.hidden]
-    assert sorted(named) == sorted([*RENAMED, *hidden])
+    assert sorted(named) == sorted([*RENAMED, *GONE, *hidden])
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
@@ -111,7 +110,7 @@ def test_an_unsaid_default_would_be_found() -> None:
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_completion_scripts_ask_this_program(shell: str) -> None:
-    result = CliRunner().invoke(main, ["completion", shell], prog_name="antecede")
+    result = CliRunner().invoke(main, ["--completion", shell], prog_name="antecede")
     assert result.exit_code == 0
     assert f"_ANTECEDE_COMPLETE={shell}_complete" in result.output
 
@@ -123,8 +122,8 @@ def test_completion_scripts_ask_this_program(shell: str) -> None:
         ("antecede lab sw", ["sweep"]),
         ("antecede lab compare --q", ["--quick"]),
         ("antecede demo --q", ["--quick"]),
-        ("antecede chat --order hy", ["hybrid", "hybrid-sps", "hybrid-csps"]),
-        ("antecede completion ", list(SHELLS)),
+        ("antecede audit --order tr", ["trace"]),
+        ("antecede --completion ", list(SHELLS)),
     ],
 )
 def test_what_was_typed_is_completed(typed: str, expected: list[str]) -> None:

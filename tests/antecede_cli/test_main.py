@@ -18,7 +18,7 @@ from antecede.installing import BRINGS, EXTRAS
 from antecede_cli import main as main_module
 from antecede_cli.lab.group import EXPERIMENTS
 from antecede_cli.lazy_group import Subcommand
-from antecede_cli.main import RENAMED, SUBCOMMANDS, main
+from antecede_cli.main import GONE, RENAMED, SUBCOMMANDS, main
 
 
 def invoke(*arguments: str) -> Result:
@@ -95,15 +95,44 @@ def test_every_subcommand_explains_itself(name: str) -> None:
 @pytest.mark.parametrize("name", RENAMED)
 def test_a_former_name_works_and_says_on_standard_error_what_the_new_one_is(name: str) -> None:
     words = " ".join(RENAMED[name])
-    result = invoke(name, "--help")
-    assert (result.exit_code, result.stdout) == (0, invoke(*RENAMED[name], "--help").stdout)
+    rest = "bash" if name == "completion" else "--help"
+    result = invoke(name, rest)
+    assert (result.exit_code, result.stdout) == (0, invoke(*RENAMED[name], rest).stdout)
     assert result.stderr == f"`antecede {name}` is now `antecede {words}`.\n"
+
+
+@pytest.mark.parametrize(
+    ("former", "now"),
+    [
+        ("audit --format orc", "audit --table-format orc"),
+        ("audit --table=a.b", "audit --from-table=a.b"),
+        ("ingest --table a.b", "ingest --to-table a.b"),
+    ],
+)
+def test_a_former_option_works_and_says_on_standard_error_what_the_new_one_is(
+    former: str, now: str
+) -> None:
+    """Both get as far as the folder that is missing, or what else is wrong after the options."""
+    result, expected = invoke(*former.split()), invoke(*now.split())
+    told, _, rest = result.stderr.partition("\n")
+    old, new = (words.split()[1].partition("=")[0] for words in (former, now))
+    assert told == f"`{old}` is now `{new}`."
+    assert (result.exit_code, rest) == (expected.exit_code, expected.stderr.rstrip() + "\n")
+    assert old not in re.findall(r"--[a-z-]+", invoke(former.split()[0], "--help").output)
 
 
 @pytest.mark.parametrize("name", RENAMED)
 def test_a_former_name_is_listed_nowhere(name: str) -> None:
     assert f"\n  {name} " not in invoke("--help").output
     assert name not in SUBCOMMANDS
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_a_command_that_is_gone_says_where_to_find_what_it_did(name: str) -> None:
+    result = invoke(name, "--demo")
+    assert (result.exit_code, result.stderr) == (2, f"Error: {GONE[name]}\n")
+    for script in re.findall(r"examples/\w+\.py", GONE[name]):
+        assert (Path(__file__).parents[2] / script).is_file()
 
 
 def test_help_has_groups_in_the_order_of_the_packages() -> None:
@@ -144,7 +173,8 @@ def test_a_subcommand_that_is_nearly_one_is_answered_with_that_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["ingest", "audit", "metrics", "profile", "lab grow", "lab sweep", "lab evaluate"]
+    "name",
+    ["ingest", "audit", "measure", "measure --workload", "lab grow", "lab sweep", "lab evaluate"],
 )
 def test_without_spark_every_command_that_needs_it_says_what_to_install(name: str) -> None:
     """With any arguments: whoever lacks Spark is told so first."""

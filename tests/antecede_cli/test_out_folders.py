@@ -83,8 +83,8 @@ def files_in(folder: Path) -> dict[str, bytes]:
 COMMANDS = {
     "ingest": ["ingest", "a.csv", "--time-unit", "ms", "--out", "p"],
     "audit": ["audit", "trace", "--out", "p"],
-    "profile": ["profile", "trace", "--no-plots", "--out", "p"],
-    "metrics": ["metrics", "trace", "--out", "p"],
+    "profile": ["measure", "--workload", "trace", "--no-plots", "--out", "p"],
+    "metrics": ["measure", "trace", "--out", "p"],
     "grow": ["lab", "grow", "trace", "-n", "5", "--out", "p"],
     "sweep": ["lab", "sweep", "grid.toml", "--events", "--out", "p"],
     "evaluate": ["lab", "evaluate", "evaluation.toml", "--data", ".", "--out", "p"],
@@ -167,7 +167,7 @@ def test_more_is_added_to_an_ingest_of_a_version_without_notes(folder: Path) -> 
 
 def test_a_profile_does_not_replace_what_it_is_made_from(folder: Path) -> None:
     before = files_in(folder / "trace")
-    result = invoked("profile", "trace", "--out", "trace")
+    result = invoked("measure", "--workload", "trace", "--out", "trace")
     assert result.exit_code == 2
     assert "a folder of its own" in result.output
     assert files_in(folder / "trace") == before

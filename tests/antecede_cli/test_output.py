@@ -27,8 +27,7 @@ PRINTING = {
     "scenario": ["lab", "scenario", "triangle"],
     "check": ["check", "--protocol", "mf", "--program", "relay"],
     "compare": ["lab", "compare", "--quick", "--protocols", "mf", "--only", "network"],
-    "completion": ["completion", "bash"],
-    "chat": ["chat", "--demo"],
+    "completion": ["--completion", "bash"],
     **{f"{name} --help": [name, "--help"] for name in SUBCOMMANDS},
 }
 """Commands that print and need nothing more than a plain install; the others print as they do."""
@@ -84,7 +83,7 @@ def test_nobody_reads_errors_either() -> None:
     assert ran.returncode == READER_GONE
 
 
-@pytest.mark.parametrize("name", ["--help", "simulate", "compare", "scenario", "chat"])
+@pytest.mark.parametrize("name", ["--help", "simulate", "compare", "scenario"])
 def test_an_output_that_is_closed_is_an_output_that_nobody_wants(name: str) -> None:
     ran = subprocess.run(
         ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-m", "antecede", *PRINTING[name]],

@@ -1,13 +1,19 @@
 """The examples run as they stand, and show what they say."""
 
+import asyncio
+import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from runpy import run_path
+from typing import Self
 
 import pytest
 
+from antecede import Message
+from antecede.testing import TestNetwork
 from antecede_audit.eventlog import read_events
 from tests.antecede.runtime.carriers.brokers import Broker
 from tests.free_ports import free_port
@@ -45,6 +51,93 @@ def test_answers_overtake_questions_only_without_causal_order(order: str, early:
     shown = output_of("chat_with_replies.py", order)
     assert shown.count("<- what is this about?") == early
     assert shown.endswith(f"answers that came before their question: {early}\n")
+
+
+def test_two_people_chat_and_leave() -> None:
+    with Person("alice") as alice:
+        where = alice.sees(r"alice listens at (\S+); ")
+        with Person("bob", "--peer", f"alice={where}") as bob:
+            bob.types("hi there")
+            alice.sees(r"\(bob is here\)")
+            alice.sees("bob: hi there$")
+            alice.types("welcome")
+            bob.sees("alice: welcome$")
+            bob.types("/who")
+            bob.sees(r"\{'alice': 'here'\}")
+            assert bob.leaves() == 0
+        alice.sees(r"\(bob has left\)")
+        alice.types("/quit")
+        assert alice.leaves() == 0
+
+
+class Person:
+    """Somebody at the chat of the examples, with pipes instead of a terminal."""
+
+    def __init__(self, *arguments: str) -> None:
+        self._chat = subprocess.Popen(
+            [sys.executable, "-W", "error", str(EXAMPLES / "chat.py"), *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def types(self, line: str) -> None:
+        assert self._chat.stdin is not None
+        self._chat.stdin.write(f"{line}\n")
+        self._chat.stdin.flush()
+
+    def sees(self, pattern: str) -> str:
+        """Wait for this in a line on the screen; what its first group was."""
+        assert self._chat.stdout is not None
+        seen = []
+        for line in self._chat.stdout:
+            seen.append(line)
+            if found := re.search(pattern, line.rstrip()):
+                return found[1] if found.groups() else found[0]
+        raise AssertionError(f"the chat ended without {pattern!r}; there was {seen}")
+
+    def leaves(self) -> int:
+        """Close the input; the exit status."""
+        assert self._chat.stdin is not None
+        self._chat.stdin.close()
+        return self._chat.wait(60)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._chat.kill()
+        self._chat.wait()
+        assert self._chat.stdin is not None
+        assert self._chat.stdout is not None
+        self._chat.stdin.close()
+        self._chat.stdout.close()
+
+
+def test_a_line_that_comes_before_what_it_answers_is_marked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Nothing but the bookkeeping of chat.py, with messages in the wrong order."""
+    chat = run_path(str(EXAMPLES / "chat.py"))["Chat"]
+
+    async def play() -> None:
+        async with TestNetwork(seed=1) as network:
+            carol = chat(await network.open_node("carol"))
+            readers = ["bob", "carol"]
+            question = {"text": "Where?", "to": readers, "after": None}
+            answer = {"text": "Here.", "to": ["alice", "carol"], "after": ["alice", 1, readers]}
+            carol.hear(Message("bob", 1, json.dumps(answer).encode()))
+            carol.hear(Message("alice", 1, json.dumps(question).encode()))
+            clearing = {**answer, "text": "\x1b[2JHere."}
+            carol.hear(Message("bob", 2, json.dumps(clearing).encode()))
+
+    asyncio.run(play())
+    assert capsys.readouterr().out.splitlines() == [
+        "bob: Here.   <- too early: alice's line is missing",
+        "alice: Where?",
+        "bob: ?[2JHere.",
+    ]
 
 
 def test_replicas_agree_in_causal_order() -> None:

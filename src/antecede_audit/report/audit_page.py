@@ -42,10 +42,10 @@ def holds_audit(folder: Path) -> bool:
 AUDIT: Final = SourceKind(name="audit", text="an audit", command="audit", is_in=holds_audit)
 
 SAMPLE_MAX: Final = 1_000_000
-"""So many violations are kept for quantiles: some 50 MB."""
+"""At most this many violations are kept for quantiles: about 50 MB."""
 
 WORST_KEPT: Final = 100
-"""So many violations of each run can be jumped to: those that came far too early."""
+"""The violations of each run that one can jump to: those that came earliest."""
 
 CHANNEL: Final = ("run_id", "process", "early_sender", "late_sender")
 
@@ -319,7 +319,7 @@ def steps_of(values: Sequence[int]) -> tuple[tuple[float, float], ...]:
 
 
 def rank_of(share: float, count: int) -> int:
-    """The place of the smallest of so many values that this share of them does not exceed."""
+    """The place, among `count` sorted values, of the least that this share does not exceed."""
     return max(0, -(-round(share * 100) * count // 100) - 1)
 
 
@@ -396,10 +396,10 @@ def violation_of(row: Mapping[str, Any]) -> Violation:
 
 
 EXAMPLES: Final = 5
-"""So many of the worst violations of each run are told in words."""
+"""The worst violations of each run that are told in words."""
 
 RUNS_OPEN: Final = 3
-"""Of so many runs examples are shown at once."""
+"""Runs whose examples are shown at once; those of others are folded away."""
 
 FEW: Final = {
     0: "No message was delivered before anything that caused it.",
@@ -421,7 +421,7 @@ ORDERS: Final = {
 }
 
 LINKED: Final = 20
-"""So many of the worst violations of a run are led back to their traces."""
+"""The worst violations of a run that are led back to their traces."""
 
 
 def audit_section(

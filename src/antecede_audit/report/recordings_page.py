@@ -48,7 +48,7 @@ from antecede_audit.report.spacetime.times import cdf_of, latencies_ns, levels_o
 from antecede_audit.report.spacetime.violations import judged
 
 DRAWN: Final = 6
-"""So many runs get a diagram unless somebody asks for others."""
+"""Runs that get a diagram unless somebody asks for others."""
 
 NAMES_FOLDER: Final = "processes"
 """Where ingest puts the names of processes, beside its events."""
@@ -174,7 +174,7 @@ def place_of(run: LoggedRun) -> str:
 
 
 VIOLATING = 2
-"""Of runs of which nothing else is known, so many with violations come to the front."""
+"""Of runs of which nothing else is known, this many with violations are drawn first."""
 
 
 def runs_worth_drawing(

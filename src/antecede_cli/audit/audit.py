@@ -16,7 +16,7 @@ from antecede_audit.judging.findings import Violation
 from antecede_audit.judging.moments import moment
 from antecede_audit.judging.verdict_summary import GRADES, RECORDED
 from antecede_cli.console import Console, figures_table, signed_text
-from antecede_cli.options import option_with_default
+from antecede_cli.options import RenamedOptions, option_with_default
 from antecede_cli.spark import is_local, need_spark, spark_progress, spark_session
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ Examples:
   antecede audit traces/ --out found --explain 5    what `antecede ingest --out traces` made
   antecede audit sweep/events more.jsonl --out found
   antecede audit live/ --out found --fail-on-violation && deploy
-  antecede audit --table lake.traces.events --out s3a://bucket/found --format orc
+  antecede audit --from-table lake.traces.events --out s3a://bucket/found --table-format orc
 
 \b
 DIR gets
@@ -210,7 +210,12 @@ a message was delivered too early, and 3 if nothing was delivered, so that nothi
 """
 
 
-@click.command(epilog=EPILOG, short_help="Judge causal order in event logs of any size.")
+@click.command(
+    cls=RenamedOptions,
+    former={"--table": "--from-table", "--format": "--table-format"},
+    epilog=EPILOG,
+    short_help="Judge causal order in event logs of any size.",
+)
 @click.argument("paths", metavar="EVENTS...", nargs=-1)
 @click.option("--out", required=True, metavar="DIR", help="Where the tables go.")
 @option_with_default(
@@ -228,14 +233,14 @@ a message was delivered too early, and 3 if nothing was delivered, so that nothi
     "same trace.  [default: trace if the log has traces]",
 )
 @click.option(
-    "--table",
+    "--from-table",
     "tables",
     multiple=True,
     metavar="NAME",
     help="Audit the table catalog.db.name, too.  Needs Spark.",
 )
 @option_with_default(
-    "--format",
+    "--table-format",
     "format_name",
     type=click.Choice(["parquet", "orc", "delta", "iceberg"]),
     default="parquet",
@@ -272,7 +277,7 @@ def command(
     everything if --master is given; the verdict is the same.
     """
     if not paths and not tables:
-        raise click.UsageError("Missing argument 'EVENTS...', or --table.")
+        raise click.UsageError("Missing argument 'EVENTS...', or --from-table.")
     options: Options = {
         "order": order,
         "explain": explained,
@@ -322,9 +327,10 @@ def audit_paths(
     from antecede_audit.jobs.audit import audit_here
     from antecede_audit.spark.audit_job import audit
     from antecede_audit.spark.pieces import session_settings
+    from antecede_audit.spark.storage import is_local_path
 
     with spark_progress() as progress:
-        if is_simple:
+        if is_simple and all(map(is_local_path, (*paths, out))):
             found = audit_here(paths, out, order=order, explain=explain, tell=progress.tell)
             if found is not None:
                 return found

@@ -1,16 +1,26 @@
 """`antecede ingest`: the traces of other systems as an event log and a workload."""
 
 import json
-from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypedDict
 
 import click
-from rich.markup import escape
-from rich.table import Table
 
-from antecede.units import counted, duration_text
-from antecede_cli.console import Console, counts_table, figures_table, reasons_table, signed_text
-from antecede_cli.options import option_with_default, parse_names
+from antecede_cli.audit.ingest_tables import (
+    damaged_text,
+    print_quality,
+    print_rejects,
+    print_summary,
+    rejects_in,
+)
+from antecede_cli.console import Console
+from antecede_cli.options import (
+    RenamedOptions,
+    allow_only,
+    is_given,
+    option_with_default,
+    parse_names,
+)
 from antecede_cli.spark import check_writable, is_local, need_spark, spark_progress, spark_session
 
 if TYPE_CHECKING:
@@ -19,23 +29,8 @@ if TYPE_CHECKING:
 FORMATS: Final = ("auto", "jaeger", "otlp", "zipkin", "nezha", "messages")
 UNITS: Final = ("s", "ms", "us", "ns")
 
-ROWS_SHOWN: Final = 12
-"""Of reasons, clocks and pairs so many are printed; summary.json has them all."""
-
-HOUR_NS: Final = 3_600_000_000_000
-DAY_NS: Final = 24 * HOUR_NS
-
-MEANINGS: Final = {
-    "duplicate_spans": "spans were recorded twice: the first record counts",
-    "missing_parents": "spans have a parent that is not there: what started them is not known",
-    "unreceived_calls": "calls went to something that is not traced",
-    "repeated_receptions": "times a process received a one-way message that it had already",
-    "received_before_sent": "copies were received before they were sent, by the recorded clocks",
-    "clamped": "copies still are, after the repair: they count as received when sent",
-    "mutual_at_one_time": "copies went to and fro at one time: nobody acted on them at that time",
-    "unknown_causes": "named causes had not reached the sender: not waited for",
-    "causes_cut": "deliveries were too many for one message to wait for",
-}
+OF_CHECK: Final = ("paths", "check", "format_name", "as_json")
+OF_REJECTS: Final = ("paths", "show_rejects", "reason", "limit", "as_json")
 
 EPILOG: Final = """
 \b
@@ -43,6 +38,8 @@ Examples:
   antecede ingest traces.json.gz --out trace          the format is recognised
   antecede ingest spans/ more.tar.xz --out trace      folders and archives
   antecede ingest mail.txt --format messages --time-unit s --out mail
+  antecede ingest --check traces.json.gz              can these traces be believed?
+  antecede ingest --show-rejects trace                what could not be read, and why
   antecede ingest spans/ --no-repair --out raw        clocks as they were recorded
   antecede ingest tuesday/ --append --out trace       as if it had come with monday/
   antecede ingest s3a://bucket/traces --out s3a://bucket/ingested --master yarn
@@ -58,7 +55,7 @@ Formats:
 \b
 DIR gets
   events/        the event log, by run       for: antecede audit DIR/events
-  workload/      the messages, by run        for: antecede simulate -w replay, profile, grow
+  workload/      the messages, by run        for: simulate -w replay, measure, lab grow
   processes/     their numbers and names
   spans/         what spans are called, and the attributes of them that --keep names
   lines/         what message tables say
@@ -71,16 +68,41 @@ would have left, and files that were read before are skipped. Up to half a milli
 on this machine are ingested at once, more on Spark, as is everything if --master is given; the
 tables are the same.
 
+With --check nothing is written and no Spark is started: one page says what is missing in the
+traces, what contradicts itself and which clocks disagree, the raw figures beside the repaired ones;
+of very many spans the first million is looked at. With --show-rejects PATH is the DIR of an earlier
+ingest. The place of a reject is the file (after `!` the file within an archive), and in it the line
+and column, the byte, or the path within a document.
+
 A file that cannot be read at all, of which nothing can be used, fails the ingest before anything is
 written. One that is truncated or damaged further on is used up to there. The exit status is 1 if
 there is such a file, or no message was found.
 """
 
 
-@click.command(epilog=EPILOG, short_help="Read the traces of other systems.")
+@click.command(
+    cls=RenamedOptions,
+    former={"--table": "--to-table"},
+    epilog=EPILOG,
+    short_help="Read the traces of other systems.",
+)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
-@click.option("--out", required=True, metavar="DIR", help="Where the tables go.")
-@option_with_default("--format", "format_name", type=click.Choice(FORMATS), default="auto")
+@click.option("--out", metavar="DIR", help="Where the tables go.")
+@option_with_default(
+    "--format",
+    "format_name",
+    type=click.Choice(FORMATS),
+    default="auto",
+    help="What PATH holds.",
+)
+@click.option("--check", is_flag=True, help="Write nothing; say how good the traces are.")
+@click.option(
+    "--show-rejects", is_flag=True, help="Show what the ingest into PATH could not read, and why."
+)
+@click.option("--reason", metavar="TEXT", help="Show only rejects whose reason contains TEXT.")
+@option_with_default(
+    "--limit", type=click.IntRange(0), default=20, metavar="N", help="Show N rejects; 0: all."
+)
 @click.option("--no-repair", is_flag=True, help="Leave clocks alone, however wrong they are.")
 @click.option("--run-id", help="What the run is called.  [default: after the first PATH]")
 @click.option(
@@ -96,7 +118,8 @@ there is such a file, or no message was found.
 )
 @click.option("--append", is_flag=True, help="Add to the run that is in DIR.")
 @click.option(
-    "--table",
+    "--to-table",
+    "table",
     metavar="NAME",
     help="Add the events to the table catalog.db.name, too.  Needs Spark.",
 )
@@ -104,7 +127,7 @@ there is such a file, or no message was found.
     "--table-format",
     type=click.Choice(["parquet", "orc", "delta", "iceberg"]),
     default="parquet",
-    help="Of that table.",
+    help="How that table is written.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.option("--master", help="A Spark master URL.  [default: this machine]")
@@ -112,8 +135,12 @@ there is such a file, or no message was found.
 def command(
     context: click.Context,
     paths: tuple[str, ...],
-    out: str,
+    out: str | None,
     format_name: str,
+    check: bool,
+    show_rejects: bool,
+    reason: str | None,
+    limit: int,
     no_repair: bool,
     run_id: str | None,
     time_unit: str | None,
@@ -130,6 +157,20 @@ def command(
     is a reply; producers and consumers exchange one-way messages. Clocks that disagree are repaired
     as far as possible. What cannot be read is set aside with the reason.
     """
+    if show_rejects:
+        allow_only(context, "--show-rejects", OF_REJECTS)
+        if len(paths) != 1:
+            raise click.UsageError("--show-rejects takes one PATH: the DIR of an ingest")
+        tell_rejects(Path(paths[0]), reason or "", limit, as_json)
+        return
+    if any(is_given(context, name) for name in ("reason", "limit")):
+        raise click.UsageError("--reason and --limit have no meaning without --show-rejects")
+    if check:
+        allow_only(context, "--check", OF_CHECK)
+        tell_quality(paths, format_name, as_json)
+        return
+    if out is None:
+        raise click.UsageError("Missing option '--out'.")
     told = Console(stderr=True)
     options: Options = {
         "format_name": format_name,
@@ -150,6 +191,33 @@ def command(
         told.print("No message was found.", style="red")
     if summary.damaged or not summary.messages:
         context.exit(1)
+
+
+def tell_rejects(folder: Path, reason: str, limit: int, as_json: bool) -> None:
+    """What an earlier ingest could not read."""
+    found = [row for row in rejects_in(folder) if reason in row["reason"]]
+    shown = found[: limit or None]
+    if as_json:
+        for row in shown:
+            click.echo(json.dumps(row, ensure_ascii=False))
+        return
+    print_rejects(Console(highlight=False), shown, [row["reason"] for row in found])
+
+
+def tell_quality(paths: tuple[str, ...], format_name: str, as_json: bool) -> None:
+    """How far traces can be believed."""
+    if format_name == "messages":
+        raise click.UsageError("--check reads spans: message tables have none")
+    need_spark()
+    from antecede_audit.spans.quality import quality_of
+
+    with spark_progress() as progress:
+        progress.tell("reading traces")
+        found = quality_of(paths, format_name=format_name)
+    if as_json:
+        click.echo(json.dumps(found.as_object(), indent=2))
+    else:
+        print_quality(Console(highlight=False), found)
 
 
 class Options(TypedDict):
@@ -175,14 +243,15 @@ def ingest_paths(
     name, format_name = table
     need_spark()
     from antecede_audit.jobs.ingest import ingest_here
-    from antecede_audit.jobs.trace_files import find_files
+    from antecede_audit.spans.trace_files import find_files
     from antecede_audit.spark.ingest import ingest
+    from antecede_audit.spark.storage import is_local_path
 
     for path in filter(is_local, paths):
         find_files([path])  # a mistake in a path need not wait for Spark to start
     check_writable(out)
     with spark_progress() as progress:
-        if master is None and name is None:
+        if master is None and name is None and all(map(is_local_path, (*paths, out))):
             summary = ingest_here(paths, out, **options, tell=progress.tell)
             if summary is not None:
                 return summary
@@ -193,151 +262,3 @@ def ingest_paths(
             return ingest(
                 session, paths, out, **options, table_name=name, table_format=format_name, tell=tell
             )
-
-
-def print_summary(console: Console, summary: "IngestSummary", out: str) -> None:
-    """What an operator wants to know: what was read, what was not, and how far to trust it."""
-    console.print(result_table(summary))
-    if summary.rejects:
-        console.print(rejects_table(summary))
-        console.print(f"Each with its place and an excerpt: antecede rejects {escape(out)}")
-        if any("from 1970 in " in reason for reason in summary.rejects_by_reason):
-            console.print(
-                "Times of message tables count from 1970, in seconds unless something says another "
-                "unit. If they count in another, say so (--time-unit); if from another year, "
-                "subtract it."
-            )
-    notes = notes_table(summary.counts)
-    if notes.row_count:
-        console.print(notes)
-    if summary.repaired and summary.counts["received_before_sent"]:
-        print_clocks(console, summary)
-    elif summary.counts["received_before_sent"]:
-        console.print("Clocks were not repaired (--no-repair).")
-    if summary.damaged:
-        console.print(damaged_table(summary))
-    if summary.changed:
-        files = files_were(len(summary.changed))
-        console.print(
-            f"{files} read before with other content: both contents count, and spans that are in "
-            "both as they were at first. To have the new content alone, ingest all files without "
-            "--append."
-        )
-    if summary.skipped:
-        console.print(f"{files_were(len(summary.skipped))} there already, and skipped.")
-    if summary.passed_over:
-        passed_over = files_were(len(summary.passed_over), "other file")
-        console.print(f"{passed_over} passed over in the folders.")
-    console.print(f"The tables are in {escape(out)}.")
-
-
-def files_were(count: int, one: str = "file") -> str:
-    """How many files were something."""
-    return f"{counted(count, one)} {'was' if count == 1 else 'were'}"
-
-
-def result_table(summary: "IngestSummary") -> Table:
-    """What was read, and what it came to."""
-    table = counts_table(escape(summary.run_id))
-    for entry in summary.read:
-        table.add_row(
-            f"{entry.records:,}", f"records in {counted(entry.files, 'file')}: {entry.format}"
-        )
-    table.add_section()
-    table.add_row(f"{summary.messages:,}", "messages")
-    table.add_row(f"{summary.copies:,}", "copies (messages x destinations)")
-    table.add_row(f"{summary.processes:,}", "processes")
-    if summary.first_ns is not None and summary.last_ns is not None:
-        table.add_row(period_text(summary.last_ns - summary.first_ns), "from first to last event")
-    table.add_row(f"{summary.rejects:,}", "rejected")
-    return table
-
-
-def rejects_table(summary: "IngestSummary") -> Table:
-    """Why records were rejected."""
-    shown = list(summary.rejects_by_reason.items())
-    table = reasons_table(shown[:ROWS_SHOWN])
-    if len(shown) > ROWS_SHOWN:
-        table.add_row(f"{sum(count for _, count in shown[ROWS_SHOWN:]):,}", "other reasons")
-    return table
-
-
-def damaged_table(summary: "IngestSummary") -> Table:
-    """Which files are truncated or damaged, and how much of them was read."""
-    title = "Truncated or damaged: used up to there"
-    table = figures_table(("file", "what"), ("records",), title=title, title_justify="left")
-    for file in summary.damaged[:ROWS_SHOWN]:
-        table.add_row(escape(file.source), escape(file.reason), f"{file.records:,}")
-    if len(summary.damaged) > ROWS_SHOWN:
-        rest = summary.damaged[ROWS_SHOWN:]
-        count = sum(file.records for file in rest)
-        table.add_row(f"and {len(rest):,} more", "", f"{count:,}")
-    return table
-
-
-def damaged_text(summary: "IngestSummary") -> str:
-    """That files are damaged, in a line for whoever reads the logs of scheduled runs."""
-    first = summary.damaged[0]
-    files = f"{len(summary.damaged):,} files are" if len(summary.damaged) > 1 else "1 file is"
-    return escape(
-        f"{files} truncated or damaged, and used up to there: {first.source}: {first.reason}, "
-        f"{counted(first.records, 'record')} before."
-    )
-
-
-def notes_table(counts: Mapping[str, int]) -> Table:
-    """What was met and dealt with."""
-    table = counts_table("Met and dealt with")
-    for name, meaning in MEANINGS.items():
-        if counts.get(name):
-            table.add_row(f"{counts[name]:,}", meaning)
-    return table
-
-
-def print_clocks(console: Console, summary: "IngestSummary") -> None:
-    """Which clocks were moved, and where no moving helps."""
-    moved = [(name, offset) for name, offset in summary.clock_offsets_ns.items() if offset]
-    moved.sort(key=lambda entry: (-abs(entry[1]), entry[0]))
-    if moved:
-        title = "Clocks that were moved"
-        table = figures_table(("process",), ("by",), title=title, title_justify="left")
-        for name, offset in moved[:ROWS_SHOWN]:
-            table.add_row(escape(name), signed_text(offset, "+"))
-        if len(moved) > ROWS_SHOWN:
-            table.add_row(f"and {len(moved) - ROWS_SHOWN:,} more, less far", "")
-        console.print(table)
-    if summary.contradictions:
-        console.print(contradictions_table(summary))
-        console.print("Spans that close late, or truncated times, look like this.")
-
-
-def contradictions_table(summary: "IngestSummary") -> Table:
-    """The pairs of processes between which no clock offset puts everything in order."""
-    pairs = summary.contradictions
-    title = "No clock offset puts all messages of these in order"
-    figures = ("copies", "backwards", "worst", "median")
-    table = figures_table(("from", "to"), figures, title=title, title_justify="left")
-    for pair in pairs[:ROWS_SHOWN]:
-        table.add_row(
-            escape(pair.sender),
-            escape(pair.receiver),
-            f"{pair.copies:,}",
-            f"{pair.backwards:,}",
-            signed_text(pair.smallest_ns, "+"),
-            signed_text(pair.median_ns, "+"),
-        )
-    if len(pairs) > ROWS_SHOWN:
-        rest = pairs[ROWS_SHOWN:]
-        backwards = sum(pair.backwards for pair in rest)
-        copies = sum(pair.copies for pair in rest)
-        table.add_row(f"and {len(rest):,} more", "", f"{copies:,}", f"{backwards:,}", "", "")
-    return table
-
-
-def period_text(duration_ns: int) -> str:
-    """A duration, in days or hours if it is long."""
-    if duration_ns >= 2 * DAY_NS:
-        return f"{duration_ns / DAY_NS:,.1f} days"
-    if duration_ns >= 2 * HOUR_NS:
-        return f"{duration_ns / HOUR_NS:.1f} hours"
-    return duration_text(duration_ns)

@@ -1,1 +1,1 @@
-"""Subcommands that need messaging alone: nodes, keys, journals, chat."""
+"""Subcommands that need messaging alone: nodes, keys, journals."""

@@ -109,7 +109,7 @@ class SeedGroup:
     seeds: int = 0
     samples: dict[str, list[float]] = field(default_factory=dict)
     histograms: dict[str, dict[int, int]] = field(default_factory=dict)
-    """By delay: how many copies had at most so many nanoseconds, bucket by bucket."""
+    """By delay: the copies in each bucket, by the bucket's upper bound in nanoseconds."""
 
     def figure(self, name: str) -> Estimate | None:
         """The mean over seeds, with its interval; None if no run has this figure."""
@@ -247,7 +247,7 @@ def rank(protocol: str) -> tuple[int, str]:
 
 
 def thinned(points: Iterable[tuple[float, float]], most: int = 120) -> list[tuple[float, float]]:
-    """A curve with at most about so many points, the first and the last among them."""
+    """A curve with at most about `most` points, the first and the last among them."""
     every = list(points)
     if len(every) <= most:
         return every

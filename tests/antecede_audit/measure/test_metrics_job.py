@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from antecede.core.errors import LocalError
 from antecede.eventlog import write_events
 from antecede_audit.spark.measure import measure_logs
-from antecede_cli.audit.metrics import sample_lines
+from antecede_cli.audit.measure import sample_lines
 from tests.antecede_audit.judging.stories import ALICE, BOB, Story
 
 

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from antecede_audit.spans.names import run_named
 from antecede_audit.spans.summary import Contradiction, FormatCount, IngestSummary
-from antecede_cli.audit.ingest import period_text, print_summary
+from antecede_cli.audit.ingest_tables import period_text, print_summary
 from antecede_cli.console import Console
 from antecede_cli.main import main
 from tests.antecede_audit.spans.samples import as_gzip, as_lines
@@ -68,7 +68,7 @@ def test_an_operator_reads_what_was_read_and_what_was_not() -> None:
         "7 rejected",
         "6 no spanId",
         "1 not JSON [at all]",
-        "Each with its place and an excerpt: antecede rejects out/dir",
+        "Each with its place and an excerpt: antecede ingest --show-rejects out/dir",
         "12 spans were recorded twice: the first record counts",
         "80 copies were received before they were sent, by the recorded clocks",
         "1 other file was passed over in the folders.",

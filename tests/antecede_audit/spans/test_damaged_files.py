@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 from antecede.core.errors import LocalError
 from antecede_audit.jobs.ingest import ingest_here
-from antecede_audit.jobs.trace_files import find_files
 from antecede_audit.spans.reading import ReadOptions
+from antecede_audit.spans.trace_files import find_files
 from antecede_audit.spark.ingest import ingest
 from antecede_audit.spark.readers import SpanReader
 from antecede_cli.main import main
@@ -104,7 +104,7 @@ def test_a_file_of_which_nothing_can_be_read_fails_an_ingest_of_many(
         assert str(bad) in done.stderr
         assert "Traceback" not in done.output
     assert tables_at(out) == before
-    assert invoked("quality", traces).exit_code == 2
+    assert invoked("ingest", "--check", traces).exit_code == 2
 
 
 @needs_proc

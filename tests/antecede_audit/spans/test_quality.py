@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from antecede_audit.spans.quality import quality_of
@@ -46,9 +47,28 @@ def test_only_so_many_spans_are_looked_at_and_that_is_said(tmp_path: Path) -> No
 
 def test_the_command_prints_a_page_or_json(tmp_path: Path) -> None:
     path = write_traces(tmp_path)
-    page = CliRunner().invoke(main, ["quality", path])
-    data = CliRunner().invoke(main, ["quality", path, "--json"])
+    page = CliRunner().invoke(main, ["ingest", "--check", path])
+    data = CliRunner().invoke(main, ["ingest", "--check", path, "--json"])
 
     assert page.exit_code == 0, page.output
     assert "start before their parent" in page.stdout
     assert json.loads(data.stdout) == quality_of([path]).as_object()
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--check", "x", "--out", "y"], "--out has no meaning with --check"),
+        (["--check", "x", "--append"], "--append has no meaning with --check"),
+        (["--check", "--show-rejects", "x"], "--check has no meaning with --show-rejects"),
+        (["--check", "x", "--format", "messages"], "message tables have none"),
+        (["--show-rejects", "x", "y"], "--show-rejects takes one PATH"),
+        (["x", "--out", "y", "--limit", "5"], "no meaning without --show-rejects"),
+        (["--check", "x", "--reason", "y"], "no meaning without --show-rejects"),
+        (["x"], "Missing option '--out'"),
+    ],
+)
+def test_an_option_without_a_meaning_is_refused(words: list[str], complaint: str) -> None:
+    result = CliRunner().invoke(main, ["ingest", *words])
+    assert result.exit_code == 2
+    assert complaint in result.output

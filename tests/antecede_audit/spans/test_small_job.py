@@ -21,9 +21,9 @@ from antecede.eventlog.ownership import NOTE
 from antecede_audit import shuffle as moving
 from antecede_audit.columns.hashing import SEED, hash_texts
 from antecede_audit.jobs.ingest import ingest_here
-from antecede_audit.jobs.trace_files import find_files, parts_of
 from antecede_audit.spans.formats.records import MessageRecord, SpanRecord
 from antecede_audit.spans.reading import ReadOptions, read_part
+from antecede_audit.spans.trace_files import find_files, parts_of
 from antecede_audit.spark.ingest import ingest
 from antecede_cli.main import main
 from tests.antecede_audit.spans.row_oracle import (
@@ -230,14 +230,16 @@ def test_rejects_are_printed_with_their_place(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(as_lines("a,b,1", "a,b,soon", "a", "b,a,2"))
     ingest_here([str(tmp_path / "t.csv")], str(tmp_path / "out"))
 
-    shown = CliRunner().invoke(main, ["rejects", str(tmp_path / "out")], env={"COLUMNS": "120"})
+    shown = CliRunner().invoke(
+        main, ["ingest", "--show-rejects", str(tmp_path / "out")], env={"COLUMNS": "120"}
+    )
     assert shown.exit_code == 0, shown.output
     for text in ("line 2, column 3", "time is not a time", "a,b,soon", "2 rejected."):
         assert text in shown.output, text
     lines = CliRunner().invoke(
-        main, ["rejects", str(tmp_path / "out"), "--json", "--reason", "fewer"]
+        main, ["ingest", "--show-rejects", str(tmp_path / "out"), "--json", "--reason", "fewer"]
     )
     assert [json.loads(line)["position"] for line in lines.output.splitlines()] == ["line 3"]
-    nothing = CliRunner().invoke(main, ["rejects", str(tmp_path)])
+    nothing = CliRunner().invoke(main, ["ingest", "--show-rejects", str(tmp_path)])
     assert nothing.exit_code == 2
     assert "not what an ingest left" in nothing.output

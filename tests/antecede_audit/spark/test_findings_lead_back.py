@@ -105,7 +105,7 @@ def test_the_report_links_findings_to_their_traces_and_says_what_the_data_is_lik
 
 def test_quality_shows_raw_beside_repaired(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_bytes(as_json(overtaken(25)))
-    found = json.loads(run("quality", str(tmp_path / "t.json"), "--json"))
+    found = json.loads(run("ingest", "--check", str(tmp_path / "t.json"), "--json"))
 
     assert (found["spans"], found["messages"]) == (6, 3)
     assert (found["backwards"], found["backwards_repaired"]) == (1, 0)

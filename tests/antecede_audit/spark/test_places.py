@@ -14,8 +14,9 @@ from pyspark.sql import SparkSession
 from antecede.core.errors import LocalError
 from antecede_audit.jobs.audit import audit_here
 from antecede_audit.jobs.ingest import ingest_here
+from antecede_audit.paths import scheme_of
 from antecede_audit.spark.session import open_session
-from antecede_audit.spark.storage import Storage, is_local_path, scheme_of
+from antecede_audit.spark.storage import Storage, is_local_path
 from antecede_cli.main import main
 from tests.antecede_audit.spans.samples import as_gzip, as_lines
 
@@ -74,7 +75,7 @@ def check_chain(spark: SparkSession, top: str, disk: Path, here: Path) -> None:
     (disk / "in" / "letters.csv.gz").write_bytes(crossing_letters(60))
     run("ingest", f"{top}/in", "--run-id", "r", "--out", f"{top}/trace", "--master", master)
     run("audit", f"{top}/trace", "--out", f"{top}/found", "--master", master, "--explain", "1")
-    run("metrics", f"{top}/trace", "--out", f"{top}/figures", "--master", master)
+    run("measure", f"{top}/trace", "--out", f"{top}/figures", "--master", master)
     page = disk.parent / "report.html"
     run("report", f"{top}/trace", f"{top}/found", "--out", str(page), "--master", master)
 

@@ -32,7 +32,7 @@ def test_events_go_into_a_table_and_are_audited_from_there(database: str, tmp_pa
     for run in ("one", "two"):
         letters = as_lines(crossing, "a,b,1,9", "a,c,2,3", "c,b,4,5", "a,b,20,21")
         (tmp_path / f"{run}.csv").write_bytes(letters)
-        table = ("--table", f"{database}.events", "--table-format", "orc")
+        table = ("--to-table", f"{database}.events", "--table-format", "orc")
         out = str(tmp_path / "trace")
         assert invoke("ingest", str(tmp_path / f"{run}.csv"), "--out", out, *table).exit_code == 0
     again = invoke("ingest", str(tmp_path / "one.csv"), "--out", str(tmp_path / "again"), *table)
@@ -42,7 +42,8 @@ def test_events_go_into_a_table_and_are_audited_from_there(database: str, tmp_pa
 
     found = tmp_path / "found"
     done = invoke(
-        *("audit", "--table", f"{database}.events", "--out", str(found), "--format", "orc")
+        *("audit", "--from-table", f"{database}.events", "--out", str(found)),
+        *("--table-format", "orc"),
     )
     assert done.exit_code == 0, done.output
     summary = json.loads((found / "summary.json").read_text())
@@ -60,7 +61,7 @@ def test_a_format_that_spark_lacks_is_one_sentence(
     (tmp_path / "a.csv").write_bytes(as_lines("a,b,1"))
     assert ingest_here([str(tmp_path / "a.csv")], str(tmp_path / "t")) is not None
     done = invoke(
-        "audit", str(tmp_path / "t"), "--out", str(tmp_path / "o"), "--format", format_name
+        "audit", str(tmp_path / "t"), "--out", str(tmp_path / "o"), "--table-format", format_name
     )
 
     assert done.exit_code == 2
@@ -69,7 +70,7 @@ def test_a_format_that_spark_lacks_is_one_sentence(
 
 def test_a_table_that_is_not_there_is_one_sentence(spark: SparkSession, tmp_path: Path) -> None:
     assert spark.sparkContext.master == "local[2]"
-    done = invoke("audit", "--table", "nowhere.events", "--out", str(tmp_path / "o"))
+    done = invoke("audit", "--from-table", "nowhere.events", "--out", str(tmp_path / "o"))
 
     assert done.exit_code == 2
     assert "cannot read the table nowhere.events" in done.output

@@ -24,11 +24,11 @@ COMMANDS = [
     ("workload", "profile {0} --out {1}"),
     ("workload", "simulate -w replay --set file={0}/workload"),
     ("events", "audit {0} --out {1}"),
-    ("events", "metrics {0}/events"),
+    ("events", "measure {0}/events"),
     ("events", "report {0} --out {1}/page.html"),
     ("files", "ingest {0}/../b.csv --append --out {0}"),
     ("lines", "ingest {0}/../b.csv --append --out {0}"),
-    ("rejects", "rejects {0}"),
+    ("rejects", "ingest --show-rejects {0}"),
 ]
 
 

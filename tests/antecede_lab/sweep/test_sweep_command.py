@@ -1,4 +1,4 @@
-"""`antecede lab sweep` and `antecede metrics` as people use them."""
+"""`antecede lab sweep` and `antecede measure` as people use them."""
 
 import json
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ def test_sweep_shows_what_came_of_it_and_its_logs_can_be_measured(tmp_path: Path
     assert "mf sends to one process at a time" in result.output
 
     measured = CliRunner().invoke(
-        main, ["metrics", str(out / "events"), "--json", "--out", str(tmp_path / "figures")]
+        main, ["measure", str(out / "events"), "--json", "--out", str(tmp_path / "figures")]
     )
     assert measured.exit_code == 0, measured.output
     runs = json.loads(measured.stdout)

@@ -38,10 +38,10 @@ from antecede_audit.report.page.markup import Markup, element, joined
 RADIUS: Final = 3.2
 
 CURVE_GAP: Final = 90.0
-"""So far apart are the points that are put on a curve only to tell it from others."""
+"""Distance between the points that are put on a curve only to tell it from others."""
 
 CURVE_SHIFT: Final = 23.0
-"""By so much later than on the curve before the first of them comes."""
+"""The first of them is this much further along than on the curve before."""
 
 SHAPES: Final[dict[Marker, str]] = {
     "square": "M-3 -3H3V3H-3Z",
@@ -79,7 +79,7 @@ def along_curve(places: Sequence[tuple[float, float]], number: int) -> list[tupl
 
 
 ROW: Final = 11
-"""Names are so far apart at least."""
+"""Least distance between names."""
 
 LETTER: Final = 7
 """How wide a letter is, about."""
@@ -153,7 +153,7 @@ TOP: Final = 28
 BOTTOM: Final = 44
 
 MARK_ROOM: Final = 30
-"""So far apart are marks at least that measurements put where they are."""
+"""Least distance between marks whose places are those of measurements."""
 
 DIGIT_ROOM: Final = 6.5
 """What a digit of a label is wide."""
@@ -336,7 +336,7 @@ def reached(chart: LineChart) -> list[float]:
 
 
 def shared_turns(chart: LineChart, across: Scale, up: Scale) -> list[tuple[int, int]]:
-    """For each line: how many lie exactly where it does, and the how-manieth of them it is."""
+    """For each line: how many lie exactly where it does, and its number among them."""
     drawn = [tuple(places_of(series, chart, across, up)) for series in chart.series]
     return [
         (drawn.count(places), drawn[:number].count(places)) for number, places in enumerate(drawn)

@@ -10,7 +10,7 @@ from antecede.units import NS_OF_UNIT, duration_text
 Text: TypeAlias = Callable[[float], str]
 
 MARKS: Final = 5
-"""About so many marks on an axis are enough."""
+"""Marks on an axis, about."""
 
 ROUND: Final = (1, 2, 5, 10)
 
@@ -50,7 +50,7 @@ class Scale:
 
 
 def linear_marks(low: float, high: float, count: int = MARKS) -> list[float]:
-    """Round numbers between the two, about so many."""
+    """Round numbers between the two, about `count`."""
     if high <= low:
         return [low]
     rough = (high - low) / count

@@ -2,7 +2,7 @@
 
 Times count from the start of the run, processes are numbered by the row they are drawn in, and
 `MISSING` stands for what the log does not say. Copies and packets are sorted by when they begin.
-Of a long run a part is read: the one asked for, or the first so many events.
+Of a long run a part is read: the one asked for, or the first `EVENTS_MAX` events.
 """
 
 import re
@@ -139,7 +139,7 @@ PACKED: Final = struct.Struct("<11q")
 TIME: Final = itemgetter(COLUMNS.index("time_ns"))
 
 EVENTS_MAX: Final = 2_000_000
-"""So many events of a run are read at most: about 250,000 messages of hybrid buffering."""
+"""Events read of one run at most: about 250,000 messages of hybrid buffering."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +191,7 @@ def part_of(
 
 
 def limits(times: Iterable[int], start_ns: int, window: TimeRange, most: int) -> tuple[int, int]:
-    """From when to when events are taken, so that they are at most about so many."""
+    """From when to when events are taken, so that there are at most about this many."""
     low_ns = start_ns + (window.from_ns or 0)
     later = sorted(time_ns for time_ns in times if time_ns >= low_ns)
     high_ns = later[min(most, len(later)) - 1] if later else low_ns

@@ -8,10 +8,10 @@ from antecede_audit.report.spacetime.diagram import receive_bars, send_bars
 from antecede_audit.report.spacetime.recording import MISSING, Recording
 
 COLUMNS: Final = 160
-"""A curve over time has so many points: the fullest moment of each stretch of time."""
+"""Points of a curve over time: the fullest moment of each stretch of time."""
 
 STEPS: Final = 50
-"""Copies are sorted by their latency and cut into so many equal parts."""
+"""Equal parts into which copies are cut, sorted by their latency."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

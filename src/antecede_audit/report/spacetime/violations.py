@@ -22,10 +22,10 @@ from antecede_audit.report.spacetime.recording import MISSING, Recording, Row
 
 JUDGED_MESSAGES: Final = 5_000
 JUDGED_DELIVERIES: Final = 50_000
-"""Runs of up to so many are judged without being asked: the oracle is slow and thorough."""
+"""Longer runs are not judged without being asked: the oracle is slow and thorough."""
 
 SEARCHED_COPIES: Final = 5_000
-"""A witness is looked for among so many copies at most."""
+"""A witness is looked for among this many copies at most."""
 
 
 def judged(rows: Iterable[Row]) -> OracleVerdict | None:

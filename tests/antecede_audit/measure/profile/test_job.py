@@ -22,7 +22,8 @@ from antecede_audit.eventlog.workload import WorkloadRow
 from antecede_audit.jobs.profile import profile_here
 from antecede_audit.measure.distributions import Distribution
 from antecede_audit.measure.quantities import MEASURES
-from antecede_audit.spark.profile import NOMINAL, RECORDED, profile
+from antecede_audit.measure.run_profile import NOMINAL, RECORDED
+from antecede_audit.spark.profile import profile
 from antecede_lab.simulator.run import simulate
 from antecede_lab.simulator.workloads import Replay
 from tests.antecede_audit.measure.profile import slowly
@@ -174,7 +175,7 @@ def test_the_command_line_shows_tables_and_draws_plots(
     spark: SparkSession, reviewed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "told"
-    result = run_command(monkeypatch, spark, "profile", reviewed, "--out", str(out))
+    result = run_command(monkeypatch, spark, "measure", "--workload", reviewed, "--out", str(out))
     assert result.exit_code == 0, result.output
     assert "review: 11 messages (11 copies) among 9 processes" in result.output
     assert "effects of a delivery" in result.output
