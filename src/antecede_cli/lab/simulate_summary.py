@@ -8,7 +8,7 @@ from antecede_audit.judging.departures import DepartureVerdict
 from antecede_audit.judging.explain import explain_verdict
 from antecede_audit.judging.findings import OracleVerdict
 from antecede_lab.simulator.histogram import Histogram
-from antecede_lab.simulator.measures import PacketTotals, RunMeasures, per
+from antecede_lab.simulator.meter import PacketTotals, RunMeasures, per
 from antecede_lab.simulator.run import (
     RunLeftovers,
     RunResult,
