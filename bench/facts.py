@@ -11,7 +11,7 @@ from typing import Any
 from antecede.network_model.faults import Faults
 from antecede.network_model.latency import Exponential
 from antecede_lab.catalogue import PROTOCOLS
-from antecede_lab.simulator.measures import RunMeasures
+from antecede_lab.simulator.meter import RunMeasures
 from antecede_lab.simulator.run import simulate
 from antecede_lab.simulator.workloads import Groups, Poisson, RequestReply, Workload
 from bench.stalled import STALL_MS, silence

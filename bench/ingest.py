@@ -32,7 +32,6 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
-from antecede_audit.jobs.trace_files import WHOLE
 from antecede_audit.parcels import row_chunks
 from antecede_audit.spans.formats import otlp
 from antecede_audit.spans.formats.json_text import documents
@@ -40,6 +39,7 @@ from antecede_audit.spans.messages import messages_of_traces
 from antecede_audit.spans.partitioning import ALL_OF_A_SPAN, SPAN_SORT
 from antecede_audit.spans.reading import Numbered, ReadOptions, read_parts, record_batches
 from antecede_audit.spans.schemas import PARTS
+from antecede_audit.spans.trace_files import WHOLE
 from antecede_audit.spark.ingest import ingest
 from antecede_audit.spark.session import open_session
 from bench.audit import Usage

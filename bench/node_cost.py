@@ -8,10 +8,10 @@ gives receivers less and less window. Everything is virtual time: the figures ar
 
 from antecede.endpoint.limits import Limits
 from antecede_lab.catalogue import find_protocol
-from antecede_lab.simulator.metadata_size import MetadataSize
 from antecede_lab.simulator.meter import Meter
 from antecede_lab.simulator.networks import build_network, find_network
 from antecede_lab.simulator.nodes.simulation import NodeSimulation
+from antecede_lab.simulator.observer import MetadataSize
 from antecede_lab.simulator.run import simulate
 from antecede_lab.simulator.workloads import Poisson
 

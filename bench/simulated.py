@@ -28,7 +28,7 @@ from antecede.network_model.keyed_random import KeyedRandom
 from antecede.network_model.latency import Uniform
 from antecede_lab.catalogue import PROTOCOLS
 from antecede_lab.simulator.engine import Simulation
-from antecede_lab.simulator.workloads.poisson import Poisson
+from antecede_lab.simulator.workloads.open_loop import Poisson
 from bench.two_builds import COMPILED_TREE, in_build
 
 LOW_NS = 500_000

@@ -18,7 +18,7 @@ from antecede_lab.scenarios.catalogue import TRIANGLE
 from antecede_lab.scenarios.player import perform
 from antecede_lab.simulator.reliable_link import over_lossy
 from antecede_lab.simulator.run import simulate
-from antecede_lab.simulator.workloads.poisson import Poisson
+from antecede_lab.simulator.workloads.open_loop import Poisson
 from antecede_lab.wire.codec import codec_of, metadata_size_with
 
 ROOT = Path(__file__).parent.parent.parent

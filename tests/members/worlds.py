@@ -29,7 +29,7 @@ from antecede_lab.simulator.nodes.faults import (
 )
 from antecede_lab.simulator.nodes.policy import AFTER, MAJORITY, SilencePolicy
 from antecede_lab.simulator.run import RunResult, simulate
-from antecede_lab.simulator.workloads.poisson import Poisson
+from antecede_lab.simulator.workloads.open_loop import Poisson
 from antecede_lab.simulator.workloads.workload import Workload
 
 MS = 1_000_000

@@ -18,11 +18,10 @@ from antecede.core.catalogue import ProtocolInfo
 from antecede.core.packets import Message
 from antecede_lab.catalogue import find_protocol
 from antecede_lab.simulator.engine import Simulation
-from antecede_lab.simulator.metadata_size import MetadataSize
 from antecede_lab.simulator.networks import NETWORKS
 from antecede_lab.simulator.nodes.simulation import NodeSimulation
-from antecede_lab.simulator.observer import Observer
-from antecede_lab.simulator.workloads.poisson import Poisson
+from antecede_lab.simulator.observer import MetadataSize, Observer
+from antecede_lab.simulator.workloads.open_loop import Poisson
 
 FINDINGS_MOST = 100
 NETWORK_NAMES = ("lossy", "reliable", "lan", "wan")

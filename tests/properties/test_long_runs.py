@@ -8,9 +8,9 @@ from antecede.testing import Uniform
 from antecede_audit.judging.oracle import check_log
 from antecede_lab.catalogue import find_protocol
 from antecede_lab.simulator.engine import Simulation
-from antecede_lab.simulator.metadata_size import MetadataSize
+from antecede_lab.simulator.observer import MetadataSize
 from antecede_lab.simulator.recorder import Recorder
-from antecede_lab.simulator.workloads.poisson import Poisson
+from antecede_lab.simulator.workloads.open_loop import Poisson
 from tests.properties.long_runs import RunningJudge, judged_run
 
 SLOW = Faults(latency=Uniform(1_000_000, 60_000_000))

@@ -159,7 +159,7 @@ class ExpelledSet:
         return reports
 
     def state(self) -> str:
-        """Equal fences, equal strings; empty if nobody is expelled."""
+        """Equal sets, equal strings; empty if nobody is expelled."""
         return repr((sorted(self.expelled), self.stopped)) if self.barring else ""
 
 

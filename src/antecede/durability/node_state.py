@@ -465,7 +465,7 @@ class DurableNodeState:
         elif kind == FORGOTTEN:
             self._forget(local_id)
         elif kind == EXPULSION:
-            self._put_expulsion(local_id, read_stone(reader))
+            self._put_expulsion(local_id, read_expulsion(reader))
         elif local_id in self._peers and kind == SENT_BEFORE:
             self._peers[local_id].sent_before = reader.number()
         elif local_id in self._peers:
@@ -506,7 +506,7 @@ def expulsion_record_bytes(local_id: i64, record: ExpulsionRecord) -> bytes:
     return encode_record(EXPULSION, numbers, name + by + record.reason.encode())
 
 
-def read_stone(reader: RecordReader) -> ExpulsionRecord:
+def read_expulsion(reader: RecordReader) -> ExpulsionRecord:
     """What `expulsion_record_bytes` wrote, after the id."""
     incarnation, name_size, by_size = reader.number(), reader.number(), reader.number()
     text = reader.rest()

@@ -30,13 +30,14 @@ from antecede.transport.rate_limiter import RateLimiter
 CARRIER: Final = "nats"
 
 PENDING_BYTES: Final = 8 << 20
-"""What may have come from the broker and not been looked at; beyond that the client drops."""
+"""At most 8 MiB from the broker wait to be read; beyond that the client drops messages."""
 
 BACKLOG_MAX: Final = 1024
-"""Datagrams that wait to be published; what comes then is dropped, and the path slows down."""
+"""At most 1,024 datagrams wait to be published; what comes then is dropped, and the path slows
+down."""
 
 TELL_NS: Final = 30_000_000_000
-"""What goes wrong with every datagram is logged at most once in this time."""
+"""What goes wrong with every datagram is logged at most once in 30 s."""
 
 CONNECT_SECONDS: Final = 5
 AGAIN_SECONDS: Final = 0.2

@@ -15,7 +15,7 @@ from nats.errors import UnexpectedEOF
 from antecede.transport.rate_limiter import RateLimiter
 
 TELL_NS: Final = 30_000_000_000
-"""What strangers can cause is logged at most once in this time."""
+"""What strangers can cause is logged at most once in 30 s."""
 
 log = logging.getLogger(__name__)
 

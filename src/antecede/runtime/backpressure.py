@@ -24,7 +24,7 @@ from antecede.runtime.targets import Targets
 from antecede.units import messages_text
 
 WOKEN_TOGETHER: Final = 256
-"""Sends that go on in one turn of the loop when there is room again."""
+"""At most 256 sends go on in one turn of the loop when there is room again."""
 
 
 class Place:
@@ -91,7 +91,7 @@ class Lines:
 
 
 STANDSTILL_SECONDS: Final = 1.0
-"""So long nothing may move, with all buffers full, before it is called a deadlock."""
+"""If nothing moves for 1 s while all buffers are full, it is called a deadlock."""
 
 
 class Backpressure:

@@ -227,7 +227,7 @@ class LoopThread:
 
 
 EVENTS_MAX: Final = 10_000
-"""Events that wait for a slow listener; beyond that those that strangers can cause are left out."""
+"""While 10,000 events wait for a slow listener, those that strangers can cause are left out."""
 
 log = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from antecede.transport.flow_control import MESSAGE_COST
 from antecede.units import messages_text
 
 TURN_MESSAGES: Final = 256
-"""Messages handed over before the loop gets a turn."""
+"""At most 256 messages are handed over before the loop gets a turn."""
 
 Handler: TypeAlias = Callable[[InboundMessage], Awaitable[None] | None]
 
@@ -219,7 +219,7 @@ class Deliveries:
         self.notify()
 
     async def handed_over(self, seconds: float) -> None:
-        """After the end: wait so long until the handler, if there is one, has seen everything."""
+        """After the end: wait until the handler, if any, has seen everything, or time is over."""
         task = self._handler_task
         if task is not None and task is asyncio.current_task(self._loop):
             return  # The handler itself waits here; what is left comes when it returns.

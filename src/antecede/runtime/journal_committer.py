@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from antecede.runtime.kernel_sync import KernelSync
 
 FULL_SECONDS: Final = 0.2
-"""How long to wait before a write is tried again for which there was no room."""
+"""A write for which there was no room is tried again after 0.2 s."""
 
 LATER_SECONDS: Final = 0.05
-"""How long what may wait does wait, if nothing else is written."""
+"""Records that may wait are written after 50 ms, if nothing else is written before."""
 
 log = logging.getLogger(__name__)
 

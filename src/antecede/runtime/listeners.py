@@ -33,7 +33,7 @@ from antecede.units import messages_text
 Listener: TypeAlias = Callable[[Report], None]
 
 LEFT_OUT_SECONDS: Final = 5.0
-"""That messages leave a peer out is logged at most this often."""
+"""That messages leave a peer out is logged at most once in 5 s."""
 
 log = logging.getLogger(__name__)
 

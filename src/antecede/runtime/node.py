@@ -54,10 +54,10 @@ from antecede.runtime.security.noise_handshake import NoiseCrypto
 from antecede.runtime.targets import Payload
 
 AFTER_FAILURE_NS: Final = 100_000_000
-"""When the timer rings again after something has failed in it: soon, but not at once for ever."""
+"""After a failure in a timer it rings again after 100 ms, rather than at once for ever."""
 
 ASLEEP_NS: Final = 1_000_000_000
-"""A timer that rings this much too late has slept: a loop that was blocked, a stopped process."""
+"""A timer that rings more than 1 s late means that the loop was blocked or the process stopped."""
 
 log = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from antecede.endpoint.receive_queue import FairReceiveQueue
 
 READING_NS: Final = 100_000
 MESSAGES: Final = 64
-"""So long waiting datagrams of peers are read, round by round, before new ones are looked for; or
-until so many messages wait to be handed over. Whoever comes next waits for that."""
+"""Queued datagrams are read, one round of peers after another, for at most 100 µs or until 64
+messages wait to be handed over; then the socket is read again."""
 
 
 class FairReader:

@@ -30,7 +30,7 @@ DATAGRAM_SIZE: Final = 1400
 SOCKET_BYTES: Final = 4 << 20
 SETTLE_SECONDS: Final = 30.0
 AFTERMATH_NS: Final = 10_000_000_000
-"""So long after the last delivery its acknowledgements and permits have come through."""
+"""10 s after the last delivery its acknowledgements and permits have come through."""
 
 
 class CountedTokens(TokenSource):

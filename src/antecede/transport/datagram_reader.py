@@ -167,7 +167,7 @@ class DatagramReader:
     ) -> None:
         packet = read_packet(kind, reader, session.id, self._last)
         if isinstance(packet, (ExpulsionNotice, ExpulsionAck, YouAreExpelled)):
-            # Ids are each node's own. Between nodes news has names: NOTICES and NOTED.
+            # Ids are each node's own. Between nodes news has names: EXPULSIONS, EXPULSIONS_ACKED.
             raise RemoteError("news of expulsions with ids, which mean nothing here")
         size = reader.position() - start
         message = packet.message

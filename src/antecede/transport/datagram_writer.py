@@ -164,7 +164,7 @@ class DatagramWriter:
         if session.receipts.take_ack():
             writer.append(u8(ACK_RANGES))
             session.receipts.write(writer, now_ns)
-        self._write_link_control(session, sent)
+        self._write_transport_control(session, sent)
         if session.notices.due:
             self._write_expulsions(session, sent)
         if session.outgoing.has_control():
@@ -180,7 +180,7 @@ class DatagramWriter:
             self._out.extend([datagram] * (LEAVING_COPIES - 1))
         session.on_sent(sent, now_ns)
 
-    def _write_link_control(self, session: Session, sent: SentDatagram) -> None:
+    def _write_transport_control(self, session: Session, sent: SentDatagram) -> None:
         writer = self._writer
         standing = session.standing
         if session.credit.due:

@@ -106,3 +106,8 @@ def concat_batches(batches: Sequence[Batch], schema: Schema) -> Batch:
         return batches[0]
     joined = pa.Table.from_batches(batches, schema).combine_chunks().to_batches()
     return joined[0] if joined else batch_of_rows([], schema)
+
+
+def repeated(text: str, count: int) -> Any:  # noqa: ANN401 pyarrow has no types
+    """The same text many times, which takes no more room than to say so."""
+    return pa.DictionaryArray.from_arrays(pa.repeat(0, count).cast(pa.int32()), pa.array([text]))

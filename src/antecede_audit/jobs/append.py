@@ -8,26 +8,21 @@ can tell from the results in how many batches they came.
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 from pyarrow import parquet as pq
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from antecede.core.errors import LocalError
 from antecede.eventlog.atomic_files import os_errors_as_local
 from antecede.eventlog.layout import partition_folder
 from antecede.eventlog.parquet import reading
 from antecede_audit.columns.arrow_rows import Batch, batch_of_rows, conform, rows_of
-from antecede_audit.jobs.trace_files import TASKS_WANTED, TraceFiles, file_fingerprint, sizes_of
 from antecede_audit.judging.verdict_summary import SUMMARY
 from antecede_audit.spans import schemas as layouts
 from antecede_audit.spans.summary import IngestSummary
-from antecede_audit.spark.job_names import named
-from antecede_audit.spark.storage import Storage, literal
+from antecede_audit.spans.trace_files import TraceFiles, file_fingerprint, sizes_of
 
 SPAN_COLUMNS: Final = {**layouts.STORED_AS, "process": "process_key"}
 """Where the fields of a span stand in `STORED_SPANS`, if under another name."""
@@ -98,21 +93,6 @@ def of_known_sizes(found: TraceFiles, earlier: PreviousIngest) -> list[str]:
     return [path for path, size in found.files if size in sizes]
 
 
-def without_known_anywhere(
-    spark: SparkSession, found: TraceFiles, earlier: PreviousIngest | None
-) -> TraceFiles:
-    """The same, with the files spread over tasks of Spark's."""
-    paths = [] if earlier is None else of_known_sizes(found, earlier)
-    if earlier is None or not paths:
-        return found
-    rows = spark.createDataFrame([(path,) for path in paths], "path string")
-    spread = rows.repartition(min(len(paths), TASKS_WANTED))
-    schema = from_arrow_schema(FINGERPRINTS)
-    prints = spread.mapInArrow(named(fingerprints_of_files), schema).collect()
-    known = {row["path"] for row in prints if row["fingerprint"] in earlier.fingerprints}
-    return found.without(known)
-
-
 def fingerprints_of_files(batches: Iterable[Batch]) -> Iterator[Batch]:
     """The fingerprints of files; of one that cannot be read it is null.
 
@@ -180,24 +160,6 @@ def rows_here(place: str) -> int:
     return count
 
 
-def earlier_anywhere(spark: SparkSession, places: Storage, folder: str) -> PreviousIngest | None:
-    """What is in a folder wherever Spark can read; None if there is no ingest in it."""
-    here = places.local(folder)
-    if here is not None:
-        return read_previous(here)
-    found = places.contents(f"{folder}/{SUMMARY}")
-    if not found:
-        return None
-    if not places.exists(f"{folder}/files"):
-        raise LocalError(no_records(folder))
-    schema = from_arrow_schema(layouts.FILES)
-    files = spark.read.schema(schema).parquet(literal(f"{folder}/files")).collect()
-    text = b"".join(found.values()).decode()
-    earlier = earlier_of(folder, text, [row.asDict() for row in files])
-    check_stored(earlier, partial(places.count, format_name="parquet"))
-    return earlier
-
-
 def no_records(folder: str) -> str:
     """What to say of results to which nothing can be added."""
     return f"nothing can be added to {folder}: it does not have the records it was made from"
@@ -219,21 +181,6 @@ def earlier_of(folder: str, summary: str, files: Sequence[Mapping[str, Any]]) ->
         sources=frozenset(file["source"].partition("!")[0] for file in files),
         parts=max((file["part"] for file in files), default=-1) + 1,
     )
-
-
-def records_anywhere(
-    spark: SparkSession, places: Storage, earlier: PreviousIngest
-) -> list[DataFrame]:
-    """The records of all earlier batches, read by Spark: tables of `RECORDS`."""
-    tables = []
-    for sort, (_, columns, _) in STORED.items():
-        place = earlier.place_of(sort)
-        here = places.local(place)
-        if places.exists(place) if here is None else here.is_dir():
-            stored = spark.read.schema(from_arrow_schema(columns)).parquet(literal(place))
-            stage = named(partial(as_records, sort=sort))
-            tables.append(stored.mapInArrow(stage, from_arrow_schema(layouts.RECORDS)))
-    return tables
 
 
 def records_here(earlier: PreviousIngest) -> Iterator[Batch]:

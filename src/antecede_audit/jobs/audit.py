@@ -4,7 +4,7 @@ On a hundred thousand events Spark spends seconds planning what one pass of the 
 fraction of one. The verdict is the same, as the judges are: a small log is one slice.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -19,6 +19,17 @@ from antecede.eventlog.parquet import reading
 from antecede.eventlog.schema import Event
 from antecede_audit.jobs.arrow_files import write_together
 from antecede_audit.jobs.audit_files import SmallLog, files_of, read_small
+from antecede_audit.jobs.event_logs import (
+    WITNESSED,
+    LogSource,
+    check_separate,
+    cut_off,
+    find_source,
+    moved_clocks,
+    names_of,
+    process_names,
+    spans_folder,
+)
 from antecede_audit.judging.definition import ORDERS, PROCESS, TRACE, History, Order
 from antecede_audit.judging.finding_tables import (
     REPORTED,
@@ -39,23 +50,18 @@ from antecede_audit.judging.raw_findings import (
     REASONS,
     VIOLATION,
 )
+from antecede_audit.judging.run_sizes import RunSize
 from antecede_audit.judging.summary import ViolationFigures, summary_of
-from antecede_audit.judging.verdict_summary import REPLACED, AuditResult, Found, JudgingMethod
-from antecede_audit.judging.without_clock import judge_whole_runs
-from antecede_audit.spark.audit_job import build_result, names_of
-from antecede_audit.spark.audit_judge import Tell
-from antecede_audit.spark.event_logs import (
-    WITNESSED,
-    LogSource,
-    cut_off,
-    find_source,
-    moved_clocks,
-    spans_folder,
+from antecede_audit.judging.verdict_summary import (
+    REPLACED,
+    AuditResult,
+    AuditSummary,
+    Found,
+    JudgingMethod,
 )
-from antecede_audit.spark.job_names import silent
-from antecede_audit.spark.storage import is_local_path
-from antecede_audit.spark.survey import check_separate
-from antecede_audit.spark.witnesses import violation_of, witnessed
+from antecede_audit.judging.without_clock import judge_whole_runs
+from antecede_audit.judging.witness import violation_of, witnessed
+from antecede_audit.paths import is_local_path
 
 SMALL_EVENTS: Final = 1_000_000
 """Logs with at most so many events are judged in one process: a few hundred megabytes."""
@@ -68,7 +74,7 @@ def audit_here(
     order: Order | None = None,
     explain: int = 0,
     events_max: int = SMALL_EVENTS,
-    tell: Tell = silent,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> AuditResult | None:
     """Audit these logs if they are files here, of few events; None if they are not.
 
@@ -271,3 +277,17 @@ def events_of(log: SmallLog, run: int) -> list[Event]:
     ours = pc.and_(counted, pc.equal(log.table["run"], run))
     columns = [name for name in WITNESSED if name in log.table.column_names]
     return [Event(**row) for row in log.table.filter(ours).select(columns).to_pylist()]
+
+
+def build_result(
+    summary: AuditSummary,
+    worst: list[Found],
+    names: Sequence[str],
+    runs: Sequence[RunSize],
+    sources: Sequence[LogSource],
+) -> AuditResult:
+    """What an audit leaves besides its tables: with the names of processes that are spoken of."""
+    spoken_of = {channel.run_id for channel in summary.channels} | {run for run, _ in worst}
+    spoken_of |= set(summary.cut_off)
+    people = {run: process_names(run, names, runs, sources) for run in sorted(spoken_of)}
+    return AuditResult(summary=summary, worst=worst, names=people)

@@ -19,6 +19,7 @@ from antecede.eventlog.layout import common_source, suffix_of
 from antecede.eventlog.parquet import PACKET_COLUMNS, event_schema, read_table, reading
 from antecede.eventlog.rules import check_row
 from antecede.eventlog.schema import TRACE_COLUMNS
+from antecede_audit.columns.arrow_rows import repeated
 from antecede_audit.eventlog.event_lines import (
     REASON,
     parse_options,
@@ -26,11 +27,10 @@ from antecede_audit.eventlog.event_lines import (
     table_of_lines,
 )
 from antecede_audit.eventlog.table_rules import check_table, is_right
+from antecede_audit.jobs.event_logs import LogSource, runs_at
 from antecede_audit.judging.copies import Rows
 from antecede_audit.judging.log_columns import READ, EventColumns
-from antecede_audit.spark.event_logs import LogSource, runs_at
-from antecede_audit.spark.pieces import repeated
-from antecede_audit.spark.survey import RunSize, facts_of
+from antecede_audit.judging.run_sizes import RunSize, facts_of
 
 ArrowTable: TypeAlias = Any
 """pyarrow has no type stubs; the name says at least what is meant."""

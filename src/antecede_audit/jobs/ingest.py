@@ -1,12 +1,18 @@
-"""Ingests traces that fit into this process: the same steps, the same tables, without Spark.
+"""The steps of an ingest in their order, and what they write.
 
-On a few hundred thousand spans Spark spends most of its time on starting and planning.
+`run_ingest` does them wherever the records are. `ingest_here` does them in this process, without
+Spark, which on a few hundred thousand spans spends most of its time on starting and planning.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from antecede.eventlog.atomic_files import (
     check_replaceable,
@@ -24,15 +30,25 @@ from antecede_audit.jobs.append import (
     without_known,
 )
 from antecede_audit.jobs.outputs import REPLACED, OutputTables, check_apart
-from antecede_audit.jobs.trace_files import FilePart, TraceFiles, find_files, parts_of
-from antecede_audit.shuffle import LocalShuffle
+from antecede_audit.parcels import unpacked
+from antecede_audit.paths import is_local_path
+from antecede_audit.shuffle import LocalShuffle, Shuffle
+from antecede_audit.spans import partitioning as packing
+from antecede_audit.spans.causes import COUNTED, WORK_SORT, keyed_workload, workload_batches
 from antecede_audit.spans.formats.catalogue import AUTO
 from antecede_audit.spans.names import run_named
 from antecede_audit.spans.partitioning import partition_records
-from antecede_audit.spans.reading import ReadOptions, read_together, record_batches
-from antecede_audit.spans.steps import IngestRequest, run_ingest
-from antecede_audit.spans.summary import IngestSummary
-from antecede_audit.spark.storage import is_local_path
+from antecede_audit.spans.reading import KNOWN, ReadOptions, read_together, record_batches
+from antecede_audit.spans.schemas import EVENTS, REJECTS, STORED_LINES, STORED_SPANS, WORKLOAD
+from antecede_audit.spans.steps import (
+    OrderedCopies,
+    count_records,
+    extract_messages,
+    order_events,
+    stored_spans,
+)
+from antecede_audit.spans.summary import IngestFacts, IngestSummary, summary_of
+from antecede_audit.spans.trace_files import FilePart, TraceFiles, find_files, parts_of
 
 SMALL_RECORDS: Final = 500_000
 """Traces with at most so many spans or lines are ingested in one process: about a gigabyte."""
@@ -136,4 +152,88 @@ def outputs_at(folder: Path, run: str, earlier: PreviousIngest | None) -> Iterat
         replace_folder_atomically(folder, REPLACED, known=known) as stage,
         os_errors_as_local(folder, "write"),
     ):
-        yield OutputTables(None, str(stage), run)
+        yield OutputTables(str(stage), run)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestRequest:
+    """What is to be ingested, and how."""
+
+    found: TraceFiles
+    earlier: PreviousIngest | None
+    run: str
+    repair: bool
+    tell: Callable[[str], None]
+    """Hears what is being done."""
+
+
+def run_ingest(
+    asked: IngestRequest,
+    records: Shuffle,
+    buckets: int,
+    outputs: AbstractContextManager[OutputTables],
+    stack: ExitStack,
+) -> tuple[IngestSummary, "OrderedCopies | None"]:
+    """What records come to, written; and the events, unless nothing of it is new.
+
+    In: parcels of `packing`, in so many buckets.
+    """
+    reading, files = count_records(records)
+    earlier = None if asked.earlier is None else asked.earlier.summary
+    if earlier is not None and asked.found.count == len(reading.skipped):
+        skipped = sorted({*asked.found.skipped, *reading.skipped})
+        return replace(earlier, skipped=skipped, changed=[]), None
+    records.weighed(stack)
+    asked.tell("finding messages")
+    traffic = extract_messages(records, buckets, reading, asked.repair, stack)
+    known = traffic.known
+    # Whatever is not needed any more goes at once: the disk has to hold all that is left.
+    asked.tell("writing what was read")
+    tables = stack.enter_context(outputs)
+    write_records(tables, records, known)
+    tables.write_few("files", pa.table(files.filter(pc.not_equal(files["format"], KNOWN))))
+    records.dropped()
+    asked.tell("putting events in order")
+    events = order_events(traffic, stack)
+    asked.tell("writing")
+    tables.write_stage(tables.of_run("events"), events.moved(), events.stage(), EVENTS)
+    tables.write_processes(known.names.values())
+    waiting = write_workload(tables, events)
+    changed = changed_files(asked.found, asked.earlier)
+    summary = summary_of(
+        asked.run, asked.found, asked.repair, known, events.placing, waiting, earlier, changed
+    )
+    tables.write_summary(summary.as_object())
+    return summary, events
+
+
+def write_records(tables: OutputTables, records: Shuffle, known: IngestFacts) -> None:
+    """Write what was read: it has names that findings lead back to, and later batches need it."""
+    if known.reading.spans:
+        stage = partial(stored_spans, keys=list(known.names))
+        tables.write_stage(
+            tables.of_run("spans"), records.only(packing.SPAN_SORT), stage, STORED_SPANS
+        )
+    if known.reading.copies:
+        stage = partial(unpacked, schema=STORED_LINES)
+        tables.write_stage(tables.of_run("lines"), records.only(packing.LINE), stage, STORED_LINES)
+    if known.reading.rejects_by_reason:
+        stage = partial(unpacked, schema=REJECTS)
+        tables.write_stage("rejects", records.only(packing.REJECTED), stage, REJECTS)
+    else:
+        tables.write_few("rejects", REJECTS.empty_table())
+
+
+def write_workload(tables: OutputTables, events: "OrderedCopies") -> dict[str, int]:
+    """Write what each message waits for, and count what could not be kept of it."""
+    tasks = events.by_process.tasks
+    work = partial(keyed_workload, numbering=events.numbering, tasks=tasks)
+    moved = events.copies.through(work).moved([WORK_SORT], tasks)
+    stage = partial(workload_batches, first_ns=events.placing.first_ns or 0)
+    return tables.write_stage(tables.of_run("workload"), moved, stage, WORKLOAD, COUNTED)
+
+
+def changed_files(found: TraceFiles, earlier: PreviousIngest | None) -> list[str]:
+    """The files that an earlier batch has read with other content."""
+    before = frozenset[str]() if earlier is None else earlier.sources
+    return sorted(path for path, _ in (*found.files, *found.elsewhere) if path in before)

@@ -14,14 +14,12 @@ import pyarrow.compute as pc
 from antecede.eventlog.parquet import ArrowTable
 from antecede.eventlog.schema import COLUMNS, KINDS
 from antecede_audit.jobs.audit_files import files_of, read_small
+from antecede_audit.jobs.event_logs import check_separate, distinct_names, find_source
 from antecede_audit.measure.distributions import gathered
 from antecede_audit.measure.figures import PACKET_TOTALS, Figures, run_row
 from antecede_audit.measure.instants import instants_of, open_at_once
 from antecede_audit.measure.non_causal import lateness_of_run
-from antecede_audit.spark.event_logs import find_source
-from antecede_audit.spark.measure import distinct_names
-from antecede_audit.spark.storage import is_local_path
-from antecede_audit.spark.survey import check_separate
+from antecede_audit.paths import is_local_path
 
 SMALL_EVENTS: Final = 200_000
 """Logs with at most so many events are measured in this process: seconds, and some 100 MB."""

@@ -1,15 +1,13 @@
-"""Where the tables of an ingest go, wherever Spark can write."""
+"""Where the tables of an ingest go, on this machine."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, final
+from typing import Final
 
 import pyarrow as pa
 from pyarrow import parquet as pq
-from pyspark.sql import DataFrame, Observation, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
 from antecede.core.errors import LocalError
 from antecede.eventlog.layout import partition_folder
@@ -19,14 +17,14 @@ from antecede_audit.columns.arrow_rows import ArrowTable, Schema
 from antecede_audit.jobs.worker_files import (
     ROWS,
     SUMS,
+    TaskNumber,
+    next_task,
     part_name,
     without_leftovers,
     write_parquet_part,
 )
 from antecede_audit.judging.verdict_summary import SUMMARY
-from antecede_audit.shuffle import Shuffle, SparkShuffle, Stage
-from antecede_audit.spark.storage import Storage
-from antecede_audit.spark.written_rows import blaming_spark, check_rows
+from antecede_audit.shuffle import Shuffle, Stage
 
 TABLES: Final = ("events", "workload", "processes", "spans", "lines", "rejects", "files")
 REPLACED: Final = (*TABLES, SUMMARY)
@@ -46,15 +44,10 @@ def check_apart(out: str, files: Iterable[str]) -> None:
                 raise LocalError(f"{file} would be replaced by what is read from it")
 
 
-@final
 class OutputTables:
-    """The folder of one ingest, which holds one run, while it is written.
+    """The folder of one ingest, which holds one run, while it is written."""
 
-    Without a session it is on this machine's disk.
-    """
-
-    def __init__(self, session: SparkSession | None, stage: str, run_id: str) -> None:
-        self._session: Final = session
+    def __init__(self, stage: str, run_id: str) -> None:
         self._stage: Final = stage
         self._folder: Final = partition_folder(Path(), run_id).name
 
@@ -65,21 +58,6 @@ class OutputTables:
         """
         return f"{table}/{self._folder}"
 
-    def write_run(self, table: str, rows: DataFrame, count: int) -> None:
-        """Write the rows of the run into a dataset of runs, in the order they are in."""
-        self._write(self.of_run(table), rows)
-        self._check(self.of_run(table), count)
-
-    def _write(self, table: str, rows: DataFrame) -> None:
-        """Write a table that Spark has."""
-        with blaming_spark(table):
-            rows.write.mode("overwrite").parquet(f"{self._stage}/{table}")
-
-    def _check(self, table: str, count: int) -> None:
-        """`LocalError` if a table has fewer or more rows than were written."""
-        if self._session is not None and count:
-            check_rows(Storage(self._session), f"{self._stage}/{table}", count)
-
     def write_stage(
         self,
         table: str,
@@ -88,33 +66,37 @@ class OutputTables:
         schema: Schema,
         counted: Sequence[str] = (),
     ) -> dict[str, int]:
-        """Write what a stage makes of parcels, and sum up some more columns that it has.
+        """Write what a stage makes of parcels, and sum up some more columns that it has."""
+        sums = self._write_parts(table, parcels, stage, schema, counted)
+        del sums[ROWS]
+        return sums
 
-        On this machine Python writes the rows as it makes them; elsewhere they are handed to Spark.
-        """
-        here = self._local(table)
-        if here is None:
-            assert isinstance(parcels, SparkShuffle), "nobody else writes elsewhere"
-            columns = pa.schema([*schema, *((name, pa.int64()) for name in counted)])
-            seen = Observation()
-            totals = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in counted]
-            rows = parcels.rows(stage, columns)
-            observed = rows.observe(seen, F.count(F.lit(1)).alias("rows"), *totals)
-            self._write(table, observed.select(*schema.names))
-            self._check(table, int(seen.get["rows"]))
-            return {name: int(seen.get[name]) for name in counted}
+    def _write_parts(
+        self,
+        table: str,
+        parcels: Shuffle,
+        stage: Stage,
+        schema: Schema,
+        counted: Sequence[str],
+        numbered: TaskNumber = next_task,
+    ) -> dict[str, int]:
+        """The same on this machine's disk: Python writes rows as it makes them, and counts them."""
+        here = Path(self._stage) / table
         here.mkdir(parents=True)
         writing = partial(
-            write_parquet_part, stage=stage, folder=str(here), names=schema.names, counted=counted
+            write_parquet_part,
+            stage=stage,
+            folder=str(here),
+            names=schema.names,
+            counted=counted,
+            numbered=numbered,
         )
-        with blaming_spark(table):
-            sums = parcels.gathered(writing, SUMS).to_pylist()
+        sums = parcels.gathered(writing, SUMS).to_pylist()
         if not without_leftovers(here):
             write_table(here, schema.empty_table())
         sums_of = dict.fromkeys((*counted, ROWS), 0)
         for row in sums:
             sums_of[row["name"]] += row["sum"]
-        self._check(table, sums_of.pop(ROWS))
         return sums_of
 
     def write_processes(self, names: Iterable[str]) -> None:
@@ -127,24 +109,14 @@ class OutputTables:
 
     def write_few(self, table: str, rows: ArrowTable) -> None:
         """Write a table that is here already."""
-        here = self._local(table)
-        if here is None:
-            assert self._session is not None, "nobody else writes elsewhere"
-            self._write(table, self._session.createDataFrame(rows).coalesce(1))
-            self._check(table, rows.num_rows)
-        else:
-            here.mkdir(parents=True)
-            write_table(here, rows)
+        here = Path(self._stage) / table
+        here.mkdir(parents=True)
+        write_table(here, rows)
 
     def write_summary(self, summary: Mapping[str, object]) -> None:
         """Write the summary, which says that all is done."""
-        data = (json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode()
-        if self._session is None:
-            (Path(self._stage) / SUMMARY).write_bytes(data)
-        else:
-            Storage(self._session).write(f"{self._stage}/{SUMMARY}", data)
+        text = json.dumps(summary, indent=2, ensure_ascii=False) + "\n"
+        self._write_text(SUMMARY, text)
 
-    def _local(self, table: str) -> Path | None:
-        """Where a table goes, if that is on this machine's disk."""
-        place = f"{self._stage}/{table}"
-        return Path(place) if self._session is None else Storage(self._session).local(place)
+    def _write_text(self, name: str, text: str) -> None:
+        (Path(self._stage) / name).write_bytes(text.encode())

@@ -24,10 +24,16 @@ from antecede.eventlog.rules import JUDGED
 from antecede_audit.eventlog.table_rules import check_table
 from antecede_audit.measure.distributions import bucket_number, distributions_of
 from antecede_audit.measure.instants import instants_of, open_at_once
+from antecede_audit.measure.run_profile import (
+    NOMINAL,
+    RECORDED,
+    SLICES,
+    RunProfile,
+    no_messages,
+    points_of,
+)
 from antecede_audit.measure.structure import COLUMNS, as_often, structured, value_counts, values_of
-from antecede_audit.spark.profile import NOMINAL, RECORDED, RunProfile, no_messages, points_of
-from antecede_audit.spark.profile_stages import SLICES
-from antecede_audit.spark.storage import is_local_path
+from antecede_audit.paths import is_local_path
 
 Fields: TypeAlias = dict[str, Any]
 Files: TypeAlias = dict[str, list[Path]]

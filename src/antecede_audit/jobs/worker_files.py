@@ -7,12 +7,14 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet as pq
-from pyspark import TaskContext
 
 Batch: TypeAlias = Any
 """pyarrow has no type stubs; the name says at least what is meant."""
 
 Stage: TypeAlias = Callable[[Iterable[Batch]], Iterator[Batch]]
+
+TaskNumber: TypeAlias = Callable[[Path], tuple[int, int]]
+"""By the folder that it writes to: the number of a task, and of the attempt at it."""
 
 SELDOM_REPEATED: Final = ("span_id", "parent_id", "targets", "causes")
 
@@ -21,6 +23,11 @@ SHARED: Final = "is not a folder that all executors see: choose one that is, or 
 
 ROWS: Final = "rows written"
 SUMS: Final = pa.schema([("name", pa.string()), ("sum", pa.int64())])
+
+
+def next_task(folder: Path) -> tuple[int, int]:
+    """The number of a task where they come one after the other, and which attempt at it this is."""
+    return len(list(folder.iterdir())), 0
 
 
 def part_name(task: int) -> str:
@@ -46,17 +53,14 @@ def write_parquet_part(
     folder: str,
     names: Sequence[str],
     counted: Sequence[str],
+    numbered: TaskNumber,
 ) -> Iterator[Batch]:
     """Write what a stage makes of parcels into a file; out come the sums of some columns, and
     how many rows there are.
 
     A task that is done again replaces its file.
     """
-    context = TaskContext.get()
-    if context is None:  # Here tasks come one after the other.
-        task, attempt = len(list(Path(folder).iterdir())), 0
-    else:
-        task, attempt = context.partitionId(), context.taskAttemptId()
+    task, attempt = numbered(Path(folder))
     target = Path(folder) / part_name(task)
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{folder} {SHARED}")

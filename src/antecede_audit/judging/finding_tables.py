@@ -9,20 +9,12 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.types import (
-    IntegerType,
-    LongType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-)
 
+from antecede_audit.columns.arrow_rows import Schema
 from antecede_audit.judging.copies import Flags, Integers, dense_ranks, offset_of_each, stable_order
 from antecede_audit.judging.findings import IDENTITY_COLUMNS, VIOLATION_COLUMNS
 from antecede_audit.judging.raw_findings import DUPLICATE, INVENTION, LOSS
 from antecede_audit.judging.verdict_summary import CLEAR, GRADES, KINDS, POSSIBLE, RECORDED
-from antecede_audit.spark.schemas import RUN_ID
 
 ArrowTable: TypeAlias = Any
 """pyarrow has no type stubs; the name says at least what is meant."""
@@ -40,33 +32,37 @@ INVOLVED: Final = ("process", "early_sender", "late_sender")
 INTEGERS: Final = ("process", "early_sender", "late_sender", "sender", "target")
 
 
-def table(*names: str) -> StructType:
+RUN_ID: Final = pa.field("run_id", pa.string(), nullable=False)
+"""Which run a row belongs to."""
+
+
+def table(*names: str) -> Schema:
     """Columns that name a process are short integers, the others long ones."""
-    return StructType(
-        [
-            RUN_ID,
-            *(
-                StructField(name, IntegerType() if name in INTEGERS else LongType(), nullable=False)
-                for name in names
-            ),
-        ]
-    )
+    kinds = {name: pa.int32() if name in INTEGERS else pa.int64() for name in names}
+    return pa.schema([RUN_ID, *(pa.field(*one, nullable=False) for one in kinds.items())])
 
 
-VIOLATIONS: Final = table(*VIOLATION_COLUMNS[:-1])
+SIDES: Final = ("early", "late")
+
+_OF_VIOLATIONS: Final = [
+    *table(*VIOLATION_COLUMNS[:-1]),
+    pa.field("kind", pa.string(), nullable=False),
+    pa.field("grade", pa.string(), nullable=False),
+]
+
+VIOLATIONS: Final = pa.schema(
+    [
+        *_OF_VIOLATIONS,
+        *(pa.field(name, pa.string()) for name in IDENTITY_COLUMNS),
+        *(pa.field(f"{side}_attributes", pa.map_(pa.string(), pa.string())) for side in SIDES),
+    ]
+)
 """One row per message delivered too early at a process."""
 
-VIOLATIONS.add("kind", StringType(), nullable=False).add("grade", StringType(), nullable=False)
-SIDES: Final = ("early", "late")
-PLACED: Final = StructType(
-    [*VIOLATIONS.fields, *(StructField(f"{side}_position", LongType()) for side in SIDES)]
+PLACED: Final = pa.schema(
+    [*_OF_VIOLATIONS, *(pa.field(f"{side}_position", pa.int64()) for side in SIDES)]
 )
 """The same with the positions of both deliveries, by which one finds what is known of these."""
-
-for _name in IDENTITY_COLUMNS:
-    VIOLATIONS.add(_name, StringType())
-for _side in SIDES:
-    VIOLATIONS.add(f"{_side}_attributes", MapType(StringType(), StringType()))
 
 DUPLICATES: Final = table(
     "process", "sender", "sequence", "deliveries", "first_delivered_ns", "last_delivered_ns"
@@ -98,13 +94,6 @@ ORIGINS: Final = {
 
 WORDS: Final = {"kind": KINDS, "grade": tuple(GRADES)}
 """What numbers in these columns stand for."""
-
-ARROW_TYPES: Final = {
-    IntegerType: pa.int32(),
-    LongType: pa.int64(),
-    StringType: pa.string(),
-    MapType: pa.map_(pa.string(), pa.string()),
-}
 
 
 def columns_of(findings: ArrowTable) -> Columns:
@@ -175,13 +164,13 @@ def grades_of(early: Columns, moved: Moved) -> Integers:
 
 
 def arrow_table(
-    schema: StructType, columns: Columns, names: Sequence[str], identities: Identities | None = None
+    schema: Schema, columns: Columns, names: Sequence[str], identities: Identities | None = None
 ) -> ArrowTable:
     """Columns as a table that has this schema; what is neither there nor identified is null."""
-    arrays, fields = [], []
+    arrays = []
     known = identities or {}
-    for field in schema.fields:
-        kind = ARROW_TYPES[type(field.dataType)]
+    for field in schema:
+        kind = field.type
         origin = ORIGINS.get(field.name, field.name)
         if field.name in known:
             values = pa.array(known[field.name], kind)
@@ -194,5 +183,4 @@ def arrow_table(
         else:
             values = pa.nulls(len(columns["run"]), kind)
         arrays.append(values)
-        fields.append(pa.field(field.name, values.type))
-    return pa.table(arrays, schema=pa.schema(fields))
+    return pa.table(arrays, names=schema.names)

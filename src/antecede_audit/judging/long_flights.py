@@ -33,7 +33,6 @@ from antecede_audit.judging.kernel_input import (
 )
 from antecede_audit.judging.raw_findings import ArrowTable, packed_findings
 from antecede_audit.judging.slices import violations_table
-from antecede_audit.spark.long_flights import OTHERS, WATCHED
 
 MIXER: Final = np.uint64(0x9E3779B97F4A7C15)
 """An odd number that spreads the bits of what is multiplied by it."""
@@ -300,3 +299,11 @@ def number_messages(copies: Copies) -> tuple[Integers, Integers]:
     last = np.zeros(count, np.int64)
     last[message] = np.arange(len(copies))
     return message, last
+
+
+WATCHED: Final = -LATEST
+"""Instead of a time: the parcel has the long flights of the group."""
+
+
+OTHERS: Final = 1 - LATEST
+"""Instead of a time: ends of other flights that no slice could put together."""

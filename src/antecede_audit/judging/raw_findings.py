@@ -27,8 +27,6 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
 from antecede_audit.judging.copies import (
     ArrowBatch,
@@ -72,9 +70,9 @@ MIXED: Final = -1
 """No reason by itself: the rows of one submission may have different times, and are looked at."""
 
 INTEGERS: Final = ("what", "order", "run", "sender", "process", "other_sender")
-FINDINGS: Final = StructType(
+FINDINGS: Final = pa.schema(
     [
-        StructField(name, IntegerType() if name in INTEGERS else LongType(), nullable=False)
+        pa.field(name, pa.int32() if name in INTEGERS else pa.int64(), nullable=False)
         for name in (
             *("what", "order", "run", "sender", "sequence", "process", "position", "time_ns"),
             *("other_sender", "other_sequence", "other_position", "other_ns", "number", "clock_ns"),
@@ -84,7 +82,7 @@ FINDINGS: Final = StructType(
 )
 
 
-PACKED: Final = StructType([*FINDINGS.fields, StructField("content", BinaryType())])
+PACKED: Final = pa.schema([*FINDINGS, ("content", pa.binary())])
 """As Spark gets them: of violations there may be many, and a row has thousands of one order.
 `number` says how many, `process` the bucket that all those of one message and process are in."""
 
@@ -97,11 +95,9 @@ EARLY_AND_LATE: Final = (
 PARCEL_ROWS: Final = 1 << 18
 """No such row has more."""
 
-ARROW: Final = to_arrow_schema(FINDINGS)
+NO_FINDINGS: Final = FINDINGS.empty_table()
 
-NO_FINDINGS: Final = ARROW.empty_table()
-
-COLUMNS: Final = tuple((field.name, field.type.to_pandas_dtype()) for field in ARROW)
+COLUMNS: Final = tuple((field.name, field.type.to_pandas_dtype()) for field in FINDINGS)
 """What the columns are called, and of which type they are."""
 
 
@@ -113,7 +109,7 @@ def findings_table(what: int, **columns: Any) -> ArrowTable:  # noqa: ANN401 - a
     rows = max(sizes)
     given = {"what": what, **columns}
     arrays = [np.full(rows, given.get(name, 0), kind) for name, kind in COLUMNS]
-    return pa.table(arrays, schema=ARROW)
+    return pa.table(arrays, schema=FINDINGS)
 
 
 def packed_findings(found: ArrowTable, buckets: int) -> Iterator[ArrowBatch]:

@@ -18,6 +18,7 @@ from antecede_audit.judging.raw_findings import (
     MESSAGES,
     ORDER_CODES,
 )
+from antecede_audit.judging.run_sizes import RunSize
 from antecede_audit.judging.verdict_summary import (
     CHANNELS,
     GRADES,
@@ -27,7 +28,6 @@ from antecede_audit.judging.verdict_summary import (
     ChannelCount,
     JudgingMethod,
 )
-from antecede_audit.spark.survey import RunSize
 
 VALUES_MAX: Final = 1 << 14
 """Of each part so many durations are remembered; of more, as many at equal distances."""

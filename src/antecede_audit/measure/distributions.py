@@ -7,14 +7,11 @@ greatest are exact, and nothing depends on how Spark has partitioned the rows. C
 times as fast as Spark's own percentiles.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Final, TypeAlias
-
-from pyspark.sql import Column, DataFrame, Row
-from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
+from typing import Any, Final, Protocol
 
 STEPS_BITS: Final = 6
 STEPS: Final = 1 << STEPS_BITS
@@ -26,13 +23,14 @@ def bucket_of_size(size: int) -> int:
     return shift * STEPS + (size >> shift)
 
 
-Fields: TypeAlias = Mapping[str, Any] | Row
-"""A row of a table, in this process or of Spark's."""
+class Fields(Protocol):
+    """A row of a table, in this process or of Spark's."""
+
+    def __getitem__(self, name: str, /) -> Any:  # noqa: ANN401 whatever the table has
+        """What it has in this column."""
+
 
 QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
-
-HALF_BITS: Final = 20
-"""Spark sums in two halves, neither of which overflows, so that it is exact and fast."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,59 +122,3 @@ def distributions_of(rows: Iterable[Fields]) -> dict[str, Distribution]:
         )
         for measure, buckets in sorted(by_measure.items())
     }
-
-
-def rows_by_run(table: DataFrame) -> dict[str, list[Row]]:
-    """The rows of each run."""
-    rows: dict[str, list[Row]] = defaultdict(list)
-    for row in table.collect():
-        rows[row["run_id"]].append(row)
-    return rows
-
-
-def histograms(values: DataFrame) -> DataFrame:
-    """Count values into buckets.
-
-    In:  run_id, measure, value (a whole number), count (how often it occurred).
-    Out: run_id, measure, bucket, count, total (the sum of the values), least, greatest.
-    """
-    value, count = F.col("value"), F.col("count")
-    high, low = F.shiftright(value, HALF_BITS), value.bitwiseAND((1 << HALF_BITS) - 1)
-    halves = [F.sum(half * count).cast("decimal(38,0)") for half in (high, low)]
-    return (
-        values.withColumn("bucket", bucket_of(value).cast("int"))
-        .groupBy("run_id", "measure", "bucket")
-        .agg(
-            F.sum("count").alias("count"),
-            (halves[0] * (1 << HALF_BITS) + halves[1]).cast("decimal(38,0)").alias("total"),
-            F.min("value").alias("least"),
-            F.max("value").alias("greatest"),
-        )
-        .select("run_id", "measure", "bucket", "count", "total", "least", "greatest")
-    )
-
-
-def bucket_of(value: Column) -> Column:
-    """The number of the bucket that counts this value; negative for a negative one."""
-    size = F.abs(value)
-    shift = bit_length(size) - F.lit(STEPS_BITS + 1)
-    # Both branches are evaluated where the smaller one is meant: no negative shifts, please.
-    safe = F.greatest(shift, F.lit(0)).cast("int")
-    steps = F.shiftleft(safe.cast("bigint"), STEPS_BITS) + F.call_function("shiftright", size, safe)
-    bucket = F.when(size < 2 * STEPS, size).otherwise(steps)
-    return F.when(value < 0, -bucket).otherwise(bucket)
-
-
-def bit_length(number: Column) -> Column:
-    """The number of binary digits; a logarithm may be off by one next to a power of two."""
-    guess = F.floor(F.log2(F.greatest(number, F.lit(1)).cast("double"))).cast("int")
-    power, double = (
-        F.call_function("shiftleft", F.lit(1).cast("bigint"), F.least(bits, F.lit(62)))
-        for bits in (guess, guess + 1)
-    )
-    exact = (
-        F.when(power > number, guess - 1)
-        .when((guess < 62) & (double <= number), guess + 1)
-        .otherwise(guess)
-    )
-    return exact + 1

@@ -8,17 +8,12 @@ transmitted, times are nanoseconds, and copies to oneself, which do not travel, 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from pyspark.sql.types import (
-    ArrayType,
-    DoubleType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
+import pyarrow as pa
 
 from antecede_audit.measure.distributions import Distribution, bounds
 
+ArrowField: TypeAlias = Any
+"""A `pyarrow.Field`; pyarrow has no types."""
 Figures: TypeAlias = dict[str, Any]
 """Figures by name."""
 
@@ -66,51 +61,51 @@ are under way, on average over time and over all senders that ever had one under
 """
 
 
-def delay_fields() -> list[StructField]:
+def delay_fields() -> list[ArrowField]:
     """The figures of every delay: mean, quantiles, greatest."""
-    fields: list[StructField] = []
+    fields: list[ArrowField] = []
     for delay in DELAYS:
-        fields.append(StructField(f"{delay}_mean_ns", DoubleType()))
-        fields += [StructField(f"{delay}_{share}_ns", LongType()) for share in SHARES]
-        fields.append(StructField(f"{delay}_max_ns", LongType()))
+        fields.append(pa.field(f"{delay}_mean_ns", pa.float64()))
+        fields += [pa.field(f"{delay}_{share}_ns", pa.int64()) for share in SHARES]
+        fields.append(pa.field(f"{delay}_max_ns", pa.int64()))
     return fields
 
 
-FIGURES: Final = StructType(
+FIGURES: Final = pa.schema(
     [
-        *(StructField(name, LongType()) for name in COUNTS),
-        *(StructField(name, DoubleType()) for name in RATIOS),
+        *((name, pa.int64()) for name in COUNTS),
+        *((name, pa.float64()) for name in RATIOS),
         *delay_fields(),
     ]
 )
 """One row a run; a figure is null where the run does not say."""
 
-PACKET_TOTALS: Final = StructType(
+PACKET_TOTALS: Final = pa.schema(
     [
-        StructField("packet_kind", StringType()),
-        StructField("packets", LongType()),
-        StructField("carrying", LongType()),
-        StructField("payload_bytes", LongType()),
-        StructField("metadata_bytes", LongType()),
+        ("packet_kind", pa.string()),
+        ("packets", pa.int64()),
+        ("carrying", pa.int64()),
+        ("payload_bytes", pa.int64()),
+        ("metadata_bytes", pa.int64()),
     ]
 )
 """What was transmitted of one kind of packet; `carrying` is how many of them carried a message."""
 
-BUCKETS: Final = StructType(
+BUCKETS: Final = pa.schema(
     [
-        StructField("delay", StringType()),
-        StructField("low_ns", LongType()),
-        StructField("high_ns", LongType()),
-        StructField("copies", LongType()),
+        ("delay", pa.string()),
+        ("low_ns", pa.int64()),
+        ("high_ns", pa.int64()),
+        ("copies", pa.int64()),
     ]
 )
 """How many copies had a delay from `low_ns` to `high_ns`, both included."""
 
-MEASURED: Final = StructType(
+MEASURED: Final = pa.schema(
     [
-        *FIGURES.fields,
-        StructField("packet_totals", ArrayType(PACKET_TOTALS)),
-        StructField("buckets", ArrayType(BUCKETS)),
+        *FIGURES,
+        ("packet_totals", pa.list_(pa.struct([*PACKET_TOTALS]))),
+        ("buckets", pa.list_(pa.struct([*BUCKETS]))),
     ]
 )
 """Everything that is measured of a run."""

@@ -13,18 +13,14 @@ time are looked at instead, spread evenly over its messages. A stretch begins in
 things, so what is submitted in its first half only makes up the past of the rest.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
 from antecede.eventlog.parquet import ArrowTable
-from antecede_audit.measure.instants import delivered_copies
-from antecede_audit.spark.job_names import named
 
 COPIES_MAX: Final = 4_000_000
 """How many copies of one run are looked at, in one task or in all stretches: at most 2 GB."""
@@ -56,86 +52,11 @@ class TimeSample:
     last_ns: int
 
 
-def find_stretches(
-    instants: DataFrame, sizes: Mapping[str, int], copies_max: int = COPIES_MAX
-) -> list[TimeSample]:
-    """Which stretches to look at, of the runs with more copies than `copies_max`.
-
-    In: the columns of `message_instants`; by run, how many copies it has, or somewhat more.
-    """
-    large = {run: copies for run, copies in sizes.items() if copies > copies_max}
-    if not large:
-        return []
-    columns = []
-    for place, (run, copies) in enumerate(large.items()):
-        ours = F.when(F.col("run_id") == run, F.col("submitted_ns"))
-        shares = [share for edges in edges_of(copies_max / copies) for share in edges]
-        accuracy = min(ACCURACY_MAX, 20 * STRETCHES * -(-copies // copies_max))
-        columns.append(F.percentile_approx(ours, shares, accuracy).alias(str(place)))
-    row = delivered_copies(instants).agg(*columns).collect()[0]
-    return [
-        TimeSample(
-            run_id=run,
-            number=number,
-            past_ns=row[place][3 * number],
-            first_ns=row[place][3 * number + 1],
-            last_ns=row[place][3 * number + 2],
-        )
-        for place, run in enumerate(large)
-        for number in range(STRETCHES if row[place] else 0)
-    ]
-
-
 def edges_of(share: float) -> list[tuple[float, float, float]]:
     """Which shares of all copies are submitted when each stretch begins, counts, and ends."""
     width = share / STRETCHES
     lows = [(number + 0.5) / STRETCHES - width / 2 for number in range(STRETCHES)]
     return [(low, low + PAST_SHARE * width, low + width) for low in lows]
-
-
-def non_causal_delays(instants: DataFrame, stretches: Sequence[TimeSample] = ()) -> DataFrame:
-    """How much later than necessary each copy was delivered; negative: earlier than causal.
-
-    A copy whose arrival is not in the log is taken to have arrived when it was delivered. Of a run
-    that has stretches only these are looked at.
-
-    In:  run_id, sender, sequence, target, and the four <kind>_ns.
-    Out: run_id, non_causal_ns, a row for each delivered copy that is not to oneself.
-    """
-    known = F.col("arrived_ns").isNotNull() & F.col("transmitted_ns").isNotNull()
-    travel_ns = F.when(known, F.col("arrived_ns") - F.col("transmitted_ns")).otherwise(
-        F.col("delivered_ns") - F.col("submitted_ns")
-    )
-    copies = delivered_copies(instants).select(
-        "run_id",
-        "sender",
-        "sequence",
-        "target",
-        "submitted_ns",
-        travel_ns.alias("travel_ns"),
-        "delivered_ns",
-    )
-    chosen = in_stretches(copies, stretches)
-    return chosen.groupBy("run_id", "number").applyInArrow(named(lateness_of_stretch), NON_CAUSAL)
-
-
-def in_stretches(copies: DataFrame, stretches: Sequence[TimeSample]) -> DataFrame:
-    """The copies that are looked at.
-
-    In:  run_id, submitted_ns, and more.
-    Out: the same, number (of the stretch, 0 for a whole run) and first_ns (null for a whole run).
-    """
-    whole = copies.select("*", F.lit(0).alias("number"), F.lit(None).cast("long").alias("first_ns"))
-    if not stretches:
-        return whole
-    large = sorted({stretch.run_id for stretch in stretches})
-    table = copies.sparkSession.createDataFrame(
-        [astuple(stretch) for stretch in stretches],
-        "run_id string, number int, past_ns long, first_ns long, last_ns long",
-    )
-    within = F.col("submitted_ns").between(F.col("past_ns"), F.col("last_ns"))
-    parts = copies.join(F.broadcast(table), on="run_id", how="inner").where(within)
-    return whole.where(~F.col("run_id").isin(large)).unionByName(parts.select(*whole.columns))
 
 
 def lateness_of_stretch(copies: ArrowTable) -> ArrowTable:

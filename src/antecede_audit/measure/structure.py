@@ -18,22 +18,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import (
-    ArrayType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
 
 from antecede.eventlog.parquet import ArrowArray, ArrowBatch, ArrowTable
+from antecede_audit.columns.arrow_rows import DataType
 from antecede_audit.eventlog.workload import WORKLOAD_COLUMNS
 from antecede_audit.measure.instants import open_at_once
-from antecede_audit.spark.job_names import named
 
+ArrowField: TypeAlias = Any
+"""A `pyarrow.Field`; pyarrow has no types."""
 Integers: TypeAlias = NDArray[np.int64]
 Flags: TypeAlias = NDArray[np.bool_]
 
@@ -379,49 +371,41 @@ class CallTreeFinder:
 COLUMNS: Final = ("run_id", *WORKLOAD_COLUMNS)
 BATCH_ROWS: Final = 1 << 16
 
-STRUCTURE: Final = StructType(
+
+def required(**columns: DataType) -> list[ArrowField]:
+    """Columns that are never null."""
+    return [pa.field(name, kind, nullable=False) for name, kind in columns.items()]
+
+
+def list_of(kind: DataType) -> DataType:
+    """Lists whose members are never null."""
+    return pa.list_(pa.field("element", kind, nullable=False))
+
+
+STRUCTURE: Final = pa.schema(
     [
-        StructField("run_id", StringType(), nullable=False),
-        StructField("message_id", LongType(), nullable=False),
-        StructField("rank", LongType(), nullable=False),
-        StructField("sender", IntegerType(), nullable=False),
-        StructField("targets", ArrayType(IntegerType(), containsNull=False), nullable=False),
-        StructField("cause_ranks", ArrayType(LongType(), containsNull=False), nullable=False),
-        StructField("delay_ns", LongType(), nullable=False),
-        StructField("payload_bytes", IntegerType(), nullable=False),
-        StructField("depth", IntegerType()),
-        StructField("ready_ns", LongType()),
-        StructField("conversation", LongType(), nullable=False),
-        StructField("begun_ns", LongType(), nullable=False),
-        StructField("errand", LongType(), nullable=False),
-        StructField("target_errands", ArrayType(LongType(), containsNull=False), nullable=False),
-        StructField("target_answers", ArrayType(LongType()), nullable=False),
-        StructField("target_effects", ArrayType(IntegerType(), containsNull=False), nullable=False),
+        *required(
+            run_id=pa.string(),
+            message_id=pa.int64(),
+            rank=pa.int64(),
+            sender=pa.int32(),
+            targets=list_of(pa.int32()),
+            cause_ranks=list_of(pa.int64()),
+            delay_ns=pa.int64(),
+            payload_bytes=pa.int32(),
+        ),
+        ("depth", pa.int32()),
+        ("ready_ns", pa.int64()),
+        *required(
+            conversation=pa.int64(),
+            begun_ns=pa.int64(),
+            errand=pa.int64(),
+            target_errands=list_of(pa.int64()),
+            target_answers=pa.list_(pa.field("element", pa.int64())),
+            target_effects=list_of(pa.int32()),
+        ),
     ]
 )
-
-
-def causal_structure(workload: DataFrame) -> DataFrame:
-    """Where each message stands among its causes and effects; the same however it is partitioned.
-
-    In:  run_id and the columns of a workload.
-    Out: run_id, message_id, sender, targets, delay_ns, payload_bytes as they were, and
-         rank            its place in the order of times, from 0; causes come before effects
-         cause_ranks     its causes by their ranks, those that are missing left out
-         depth, ready_ns the longest chain of causes before it, and when it leaves over a network
-                         that takes no time; null if it never can
-         conversation    the rank of a message that stands for all that causes connect
-         begun_ns        the least ready_ns of its conversation
-         errand          the errand it is sent on, by number
-         target_errands, target_answers, target_effects
-                         for each target: which errand it is delivered to there, which message of
-                         that process it answers (its rank, or null), and how many messages that
-                         process sends because of it
-    """
-    ordered = (
-        workload.select(*COLUMNS).repartition("run_id").sortWithinPartitions("run_id", "message_id")
-    )
-    return ordered.mapInArrow(named(structured_batches), STRUCTURE)
 
 
 def structured_batches(batches: Iterable[ArrowBatch]) -> Iterator[ArrowBatch]:
@@ -486,7 +470,7 @@ def structured(run_id: str, table: ArrowTable) -> ArrowTable:
             messages.target_counts, np.bincount(links.copies, minlength=len(messages.targets))
         ),
     }
-    return pa.table(columns).cast(to_arrow_schema(STRUCTURE))
+    return pa.table(columns).cast(STRUCTURE)
 
 
 def messages_of(rows: ArrowTable) -> MessageTable:
@@ -524,15 +508,6 @@ def lists(counts: Integers, values: Any) -> ArrowArray:  # noqa: ANN401 an array
 
 
 VALUES: Final = "run_id string, measure string, value long, count long"
-
-
-def structure_values(structure: DataFrame) -> DataFrame:
-    """What messages, conversations and errands look like.
-
-    In:  what `causal_structure` gives, every run in one partition and in one piece, as it does.
-    Out: `VALUES`.
-    """
-    return structure.mapInArrow(named(valued_batches), VALUES)
 
 
 def valued_batches(batches: Iterable[ArrowBatch]) -> Iterator[ArrowBatch]:

@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 
 from antecede_audit.columns.arrow_rows import Batch, Integers, concat_batches
 from antecede_audit.columns.clock_offsets import ClockOffsets, Gap
-from antecede_audit.jobs.trace_files import find_files, parts_of
 from antecede_audit.parcels import parcels_of_one
 from antecede_audit.shuffle import LocalShuffle
 from antecede_audit.spans.call_columns import DUPLICATES, ORPHANS, UNHEARD, call_messages
@@ -25,6 +24,7 @@ from antecede_audit.spans.names import names_of
 from antecede_audit.spans.partitioning import MOVED_SPANS, fields_of
 from antecede_audit.spans.reading import ReadOptions, read_together, record_batches
 from antecede_audit.spans.schemas import FILES, MESSAGES, REJECTS
+from antecede_audit.spans.trace_files import find_files, parts_of
 
 SPANS_MAX: Final = 1_000_000
 """So many spans are looked at: a few gigabytes of memory at most."""

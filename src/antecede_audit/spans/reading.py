@@ -19,7 +19,7 @@ from antecede_audit.columns.arrow_rows import (
     conform,
     rows_of,
 )
-from antecede_audit.jobs import trace_files as sources
+from antecede_audit.spans import trace_files as sources
 from antecede_audit.spans.formats import parquet_tables
 from antecede_audit.spans.formats.catalogue import (
     AUTO,

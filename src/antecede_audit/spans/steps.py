@@ -1,13 +1,12 @@
 """The steps of an ingest between reading and writing, wherever its parcels are.
 
-Records become messages, which clocks are found by; then messages and events are put in order; and
-then all is written. `antecede_audit.spark.ingest` has Spark do that, `antecede_audit.jobs.ingest`
-does it in this process.
+Records become messages, which clocks are found by; then messages and events are put in order.
+`antecede_audit.jobs.ingest` does that in this process, `antecede_audit.spark.ingest` on Spark.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -18,27 +17,19 @@ import pyarrow.compute as pc
 
 from antecede_audit.columns.arrow_rows import Batch, Integers, conform
 from antecede_audit.columns.clock_offsets import ClockOffsets
-from antecede_audit.jobs.append import PreviousIngest
-from antecede_audit.jobs.outputs import OutputTables
-from antecede_audit.jobs.trace_files import TraceFiles
 from antecede_audit.parcels import unpacked
 from antecede_audit.shuffle import SUM, Shuffle, Stage
 from antecede_audit.spans import order, ties
 from antecede_audit.spans import partitioning as packing
-from antecede_audit.spans.causes import COUNTED, WORK_SORT, keyed_workload, workload_batches
 from antecede_audit.spans.clocks import MESSAGE, instants, repair_clocks
 from antecede_audit.spans.damage import NOT_READ, check_readable, damaged_files
 from antecede_audit.spans.messages import FOUND, SAMPLE, SAMPLED, TALLIES, TALLY, messages_of_traces
 from antecede_audit.spans.names import names_of
 from antecede_audit.spans.reading import KNOWN
 from antecede_audit.spans.schemas import (
-    EVENTS,
     FILES,
-    REJECTS,
     STORED_AS,
-    STORED_LINES,
     STORED_SPANS,
-    WORKLOAD,
 )
 from antecede_audit.spans.summary import (
     BACKWARDS,
@@ -46,10 +37,8 @@ from antecede_audit.spans.summary import (
     MUTUAL,
     FormatCount,
     IngestFacts,
-    IngestSummary,
     OrderCounts,
     ReadCounts,
-    summary_of,
 )
 
 SAMPLE_OF_A_TASK: Final = 1 << 11
@@ -57,75 +46,6 @@ SAMPLE_OF_A_TASK: Final = 1 << 11
 
 SAMPLE_MAX: Final = 1 << 22
 """And no more than so many in all: they come to the driver, 40 bytes each."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IngestRequest:
-    """What is to be ingested, and how."""
-
-    found: TraceFiles
-    earlier: PreviousIngest | None
-    run: str
-    repair: bool
-    tell: Callable[[str], None]
-    """Hears what is being done."""
-
-
-def run_ingest(
-    asked: IngestRequest,
-    records: Shuffle,
-    buckets: int,
-    outputs: AbstractContextManager[OutputTables],
-    stack: ExitStack,
-) -> tuple[IngestSummary, "OrderedCopies | None"]:
-    """What records come to, written; and the events, unless nothing of it is new.
-
-    In: parcels of `packing`, in so many buckets.
-    """
-    reading, files = count_records(records)
-    earlier = None if asked.earlier is None else asked.earlier.summary
-    if earlier is not None and asked.found.count == len(reading.skipped):
-        skipped = sorted({*asked.found.skipped, *reading.skipped})
-        return replace(earlier, skipped=skipped, changed=[]), None
-    records.weighed(stack)
-    asked.tell("finding messages")
-    traffic = extract_messages(records, buckets, reading, asked.repair, stack)
-    known = traffic.known
-    # Whatever is not needed any more goes at once: the disk has to hold all that is left.
-    asked.tell("writing what was read")
-    tables = stack.enter_context(outputs)
-    write_records(tables, records, known)
-    tables.write_few("files", pa.table(files.filter(pc.not_equal(files["format"], KNOWN))))
-    records.dropped()
-    asked.tell("putting events in order")
-    events = order_events(traffic, stack)
-    asked.tell("writing")
-    tables.write_stage(tables.of_run("events"), events.moved(), events.stage(), EVENTS)
-    tables.write_processes(known.names.values())
-    waiting = write_workload(tables, events)
-    changed = changed_files(asked.found, asked.earlier)
-    summary = summary_of(
-        asked.run, asked.found, asked.repair, known, events.placing, waiting, earlier, changed
-    )
-    tables.write_summary(summary.as_object())
-    return summary, events
-
-
-def write_records(tables: OutputTables, records: Shuffle, known: IngestFacts) -> None:
-    """Write what was read: it has names that findings lead back to, and later batches need it."""
-    if known.reading.spans:
-        stage = partial(stored_spans, keys=list(known.names))
-        tables.write_stage(
-            tables.of_run("spans"), records.only(packing.SPAN_SORT), stage, STORED_SPANS
-        )
-    if known.reading.copies:
-        stage = partial(unpacked, schema=STORED_LINES)
-        tables.write_stage(tables.of_run("lines"), records.only(packing.LINE), stage, STORED_LINES)
-    if known.reading.rejects_by_reason:
-        stage = partial(unpacked, schema=REJECTS)
-        tables.write_stage("rejects", records.only(packing.REJECTED), stage, REJECTS)
-    else:
-        tables.write_few("rejects", REJECTS.empty_table())
 
 
 def stored_spans(batches: Iterable[Batch], keys: Sequence[str]) -> Iterator[Batch]:
@@ -141,15 +61,6 @@ def stored_spans(batches: Iterable[Batch], keys: Sequence[str]) -> Iterator[Batc
         yield conform(
             STORED_SPANS, renamed | {"process": number, "process_key": spans["process"]}, spans
         )
-
-
-def write_workload(tables: OutputTables, events: "OrderedCopies") -> dict[str, int]:
-    """Write what each message waits for, and count what could not be kept of it."""
-    tasks = events.by_process.tasks
-    work = partial(keyed_workload, numbering=events.numbering, tasks=tasks)
-    moved = events.copies.through(work).moved([WORK_SORT], tasks)
-    stage = partial(workload_batches, first_ns=events.placing.first_ns or 0)
-    return tables.write_stage(tables.of_run("workload"), moved, stage, WORKLOAD, COUNTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,12 +208,6 @@ def count_records(records: Shuffle) -> tuple[ReadCounts, Batch]:
         ),
     )
     return reading, found[packing.READ]
-
-
-def changed_files(found: TraceFiles, earlier: PreviousIngest | None) -> list[str]:
-    """The files that an earlier batch has read with other content."""
-    before = frozenset[str]() if earlier is None else earlier.sources
-    return sorted(path for path, _ in (*found.files, *found.elsewhere) if path in before)
 
 
 def format_counts(files: list[dict[str, Any]]) -> list[FormatCount]:

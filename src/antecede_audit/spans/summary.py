@@ -8,8 +8,8 @@ import numpy as np
 
 from antecede_audit.columns.arrow_rows import Integers
 from antecede_audit.columns.clock_offsets import ClockOffsets, Gap
-from antecede_audit.jobs.trace_files import TraceFiles
 from antecede_audit.spans.call_columns import TALLIES
+from antecede_audit.spans.trace_files import TraceFiles
 
 REPEATED: Final = "repeated_receptions"
 BACKWARDS: Final = "received_before_sent"

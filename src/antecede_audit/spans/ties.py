@@ -30,14 +30,14 @@ Edge: TypeAlias = tuple[int, int]
 """Sender and receiver of a message that takes no time."""
 
 EDGES_MAX: Final = 1_000_000
-"""So many messages that take no time are looked at before all messages are sorted by time."""
+"""1,000,000 messages that take no time are looked at before all messages are sorted by time."""
 
 NUMBERED_SORT: Final = "numbered"
 MUTUALS: Final = table(mutual=LONG)
 
 
 def ranks_of(edges: Iterable[Edge]) -> dict[int, int]:
-    """Integers for processes such that messages go from lower ones to higher.
+    """A rank for each process, so that every message goes from a lower rank to a higher one.
 
     Processes that reach each other have the same number: they are the strongly connected
     components, found as Kosaraju does, by searching forwards and then backwards.

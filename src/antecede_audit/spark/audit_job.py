@@ -7,6 +7,14 @@ from contextlib import ExitStack
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
+from antecede_audit.jobs.audit import build_result
+from antecede_audit.jobs.event_logs import (
+    LogSource,
+    check_separate,
+    cut_off,
+    moved_clocks,
+    names_of,
+)
 from antecede_audit.judging.definition import Order
 from antecede_audit.judging.slice_plan import SLICE_COPIES
 from antecede_audit.judging.verdict_summary import (
@@ -17,26 +25,17 @@ from antecede_audit.judging.verdict_summary import (
     AuditSummary,
     Found,
 )
+from antecede_audit.judging.witness import violation_of
 from antecede_audit.spark.audit_judge import Tell, settings_for
 from antecede_audit.spark.audit_library import AuditTables, audit_log
-from antecede_audit.spark.event_logs import (
-    LogSource,
-    cut_off,
-    find_source,
-    moved_clocks,
-    names_beside,
-    names_cut_off,
-    narrowed,
-    read_logs,
-    read_spans,
-)
+from antecede_audit.spark.event_logs import find_source_anywhere, narrowed, read_logs, read_spans
 from antecede_audit.spark.job_names import named_jobs, silent
 from antecede_audit.spark.pieces import of_files, of_rows
 from antecede_audit.spark.settings import spark_conf
 from antecede_audit.spark.storage import Storage
-from antecede_audit.spark.survey import RunSize, check_separate, survey_log
+from antecede_audit.spark.survey import survey_log
 from antecede_audit.spark.table_formats import PARQUET, check_format
-from antecede_audit.spark.witnesses import violation_of, with_witnesses
+from antecede_audit.spark.witnesses import with_witnesses
 from antecede_audit.spark.written_rows import blaming_spark, check_rows
 
 
@@ -62,7 +61,7 @@ def audit(
         stack.enter_context(spark_conf(session, settings_for(session)))
         places = stack.enter_context(Storage(session))
         places.check_replaceable(out, REPLACED)
-        sources = [find_source(path, places) for path in paths]
+        sources = [find_source_anywhere(path, places) for path in paths]
         sources += [LogSource(path=name, run_id=None, is_table=True) for name in tables]
         tell("looking at the log")
         written = read_logs(session, sources)
@@ -87,20 +86,6 @@ def audit(
                 tell("looking for the reasons")
                 worst = explained(found, explain)
         return build_result(summary, worst, names, runs, sources)
-
-
-def build_result(
-    summary: AuditSummary,
-    worst: list[Found],
-    names: Sequence[str],
-    runs: Sequence[RunSize],
-    sources: Sequence[LogSource],
-) -> AuditResult:
-    """What an audit leaves besides its tables: with the names of processes that are spoken of."""
-    spoken_of = {channel.run_id for channel in summary.channels} | {run for run, _ in worst}
-    spoken_of |= set(summary.cut_off)
-    people = {run: process_names(run, names, runs, sources) for run in sorted(spoken_of)}
-    return AuditResult(summary=summary, worst=worst, names=people)
 
 
 def write_tables(found: AuditTables, out: str, places: Storage, format_name: str) -> None:
@@ -148,21 +133,3 @@ def explained(found: AuditTables, count: int) -> list[Found]:
     worst = [violation_of(row.asDict()) for row in ranked.limit(count).collect()]
     summary = found.summary
     return with_witnesses(found.counted, worst, list(summary.method.sequential), summary.order)
-
-
-def names_of(runs: Sequence[RunSize], sources: Sequence[LogSource]) -> list[str]:
-    """What to call the runs, no two of them the same."""
-    ids = [run.run_id for run in runs]
-    if len(set(ids)) == len(ids):
-        return ids
-    return [f"{sources[run.source].path}: {run.run_id}" for run in runs]
-
-
-def process_names(
-    run: str, names: Sequence[str], runs: Sequence[RunSize], sources: Sequence[LogSource]
-) -> dict[int, str]:
-    """What the processes of a run are called, if that is written beside its log."""
-    if run not in names:
-        return names_cut_off(run, sources)
-    facts = runs[names.index(run)]
-    return names_beside(sources[facts.source], facts.run_id)

@@ -16,10 +16,12 @@ from typing import Final, TypeAlias
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from antecede_audit.judging.definition import ORDERS, PROCESS, TRACE, Order
 from antecede_audit.judging.long_flights import judge_long_flights
 from antecede_audit.judging.raw_findings import BEFORE_SUBMISSION, MIXED, PACKED, REASONS, SCATTERED
+from antecede_audit.judging.run_sizes import RunSize
 from antecede_audit.judging.slice_plan import SLICE_COPIES, RunExtent, SlicePlan, plan_slices
 from antecede_audit.judging.without_clock import judge_slices
 from antecede_audit.spark.audit_stages import counted_rows, spread
@@ -38,7 +40,7 @@ from antecede_audit.spark.open_copies import count_open, join_ends, lost_copies,
 from antecede_audit.spark.persisting import persist_packed
 from antecede_audit.spark.pieces import LogReader
 from antecede_audit.spark.settings import BATCH_BY_ROWS, spark_conf
-from antecede_audit.spark.survey import Flights, LogSurvey, RunSize, extent_of, with_run_numbers
+from antecede_audit.spark.survey import Flights, LogSurvey, extent_of, with_run_numbers
 from antecede_audit.spark.verdict import clock_contradictions, scattered_runs
 
 Tell: TypeAlias = Callable[[str], None]
@@ -256,7 +258,7 @@ class AuditJob:
             blurs=plan.blurs,
             buckets=self.method.buckets,
         )
-        return self._sliced(plan).mapInArrow(named(judge), PACKED)
+        return self._sliced(plan).mapInArrow(named(judge), from_arrow_schema(PACKED))
 
     def _parts(self, groups: int) -> int:
         """Over how many tasks to spread so many groups of rows: one each, unless they are tiny."""
@@ -293,7 +295,9 @@ class AuditJob:
         together = reduce(DataFrame.unionByName, parcels)
         around = spread(together, self._parts(windows.groups), "group")
         judge = partial(judge_long_flights, orders=tuple(self._orders), buckets=self.method.buckets)
-        return around.sortWithinPartitions("group", "start_ns").mapInArrow(named(judge), PACKED)
+        return around.sortWithinPartitions("group", "start_ns").mapInArrow(
+            named(judge), from_arrow_schema(PACKED)
+        )
 
 
 def goes_back(sample: Flights) -> bool:

@@ -15,6 +15,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
+from antecede_audit.jobs.event_logs import ONLY_RUN
 from antecede_audit.judging.definition import PROCESS, TRACE, Order
 from antecede_audit.judging.finding_tables import REPORTED
 from antecede_audit.judging.raw_findings import ORDER_CODES, VIOLATION
@@ -24,7 +25,7 @@ from antecede_audit.judging.verdict_summary import AuditSummary, JudgingMethod
 from antecede_audit.spark import verdict
 from antecede_audit.spark.audit_judge import JudgedLog, Tell, judged_events, settings_for
 from antecede_audit.spark.audit_stages import counted
-from antecede_audit.spark.event_logs import ONLY_RUN, narrowed, with_all_columns
+from antecede_audit.spark.event_logs import narrowed, with_all_columns
 from antecede_audit.spark.job_names import named_jobs, silent
 from antecede_audit.spark.persisting import PersistedTables, persist_packed, persisted
 from antecede_audit.spark.pieces import LogReader, of_rows

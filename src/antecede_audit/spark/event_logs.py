@@ -1,12 +1,9 @@
 """Where event logs come from: files and datasets, several at a time, all read as one table."""
 
-import json
-from collections.abc import Mapping, Sequence, Set
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial, reduce
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -27,116 +24,46 @@ from pyspark.sql.types import (
 from antecede.core.errors import LocalError
 from antecede.eventlog.layout import (
     PARTITION,
-    find_finished_runs,
-    partition_folder,
-    run_folders,
     run_id_of,
     suffix_of,
 )
 from antecede.eventlog.parquet import is_number, is_text, reading
 from antecede.eventlog.processes import FOLDER as PROCESSES_FOLDER
-from antecede.eventlog.processes import processes_file, read_files, read_processes
 from antecede.eventlog.rules import INT64_MAX, INTEGERS, JUDGED
-from antecede.eventlog.schema import TRACE_COLUMNS
 from antecede_audit.eventlog.event_lines import REASON, parse_lines, table_of_lines
-from antecede_audit.eventlog.leftovers import UnfinishedLog, find_leftovers, torn_file
+from antecede_audit.jobs.event_logs import (
+    EVENTS_FOLDER,
+    FORMATS,
+    JSON,
+    ONLY_RUN,
+    PARQUET,
+    SPANS_FOLDER,
+    WITNESSED,
+    LogSource,
+    RunKey,
+    find_source,
+    runs_at,
+    spans_folder,
+)
 from antecede_audit.judging.verdict_summary import SUMMARY
 from antecede_audit.spans.schemas import SPANS
 from antecede_audit.spark.job_names import named
 from antecede_audit.spark.schemas import EVENTS, with_run_id
 from antecede_audit.spark.session import first_line
-from antecede_audit.spark.storage import Storage, literal, local_path
-
-WITNESSED: Final = (*JUDGED, *TRACE_COLUMNS)
-"""What an audit reads of a log: all that it says about a violation."""
+from antecede_audit.spark.storage import Storage, literal
 
 COMPARED_FILES: Final = 1_000
 """Whether the files of a log have the same types is looked at if they are not more than this."""
 
-ONLY_RUN: Final = "run"
-"""What a run is called in a table that names none."""
 
-EVENTS_FOLDER: Final = "events"
-"""What ingest and sweep call the log among their results."""
-
-SPANS_FOLDER: Final = "spans"
-"""What ingest calls the table of spans beside it."""
-
-
-class RunKey(Protocol):
-    """Which run of which source."""
-
-    @property
-    def source(self) -> int:
-        """The number of the source."""
-
-    @property
-    def run_id(self) -> str:
-        """What it is called there."""
-
-
-PARQUET: Final = "parquet"
-JSON: Final = "json"
-FORMATS: Final = {".parquet": PARQUET, ".jsonl": JSON, ".jsonl.gz": JSON}
 FILES_OF: Final = {PARQUET: "*.parquet", JSON: "*.{jsonl,jsonl.gz}"}
 """Which files of a folder with both are in one format, as Spark has it told."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogSource:
-    """A file or folder with event logs."""
-
-    path: str
-    run_id: str | None
-    """The name of its only run; None if its folders, or a column, name the runs."""
-    formats: tuple[str, ...] = (PARQUET,)
-    """How it is written; a folder may hold Parquet files and JSON lines."""
-    files: tuple[Path, ...] = ()
-    """The files of a folder that is one run; Spark looks into folders of runs itself."""
-    leftovers: tuple[tuple[str, UnfinishedLog], ...] = ()
-    """What recorders left unfinished, and in which run."""
-    beside: Path | None = None
-    """For a log elsewhere: where on this machine there is a copy of what lies beside it."""
-    is_table: bool = False
-    """Whether the path is the name of a table in a catalogue."""
-    spans: frozenset[str] = frozenset()
-    """For a log elsewhere: the folders of runs with spans beside it."""
-
-    @property
-    def place(self) -> Path:
-        """The log on this machine or, if it is elsewhere, the copy of what lies beside it."""
-        return Path(self.path) if self.beside is None else self.beside
-
-    @property
-    def is_file(self) -> bool:
-        """Whether this is a file, not a folder."""
-        return suffix_of(Path(self.path)) != "" and not Path(self.path).is_dir()
-
-
-def find_source(path: str, places: Storage | None = None) -> LogSource:
-    """What is at this path; `LocalError` if there are no event logs.
-
-    Without `places` the path is one of this machine.
-    """
-    here = local_path(path) if places is None else places.local(path)
-    if here is None:
-        assert places is not None, "only Spark knows other places"
-        return find_remote(path.rstrip("/"), places)
-    place = here
-    if (place / EVENTS_FOLDER).is_dir():
-        place = place / EVENTS_FOLDER
-    place = place.absolute()
-    by_run = runs_at(place)
-    unfinished = [(run, one) for run in by_run for one in leftovers_of(place, run)]
-    torn = {one.path for _, one in unfinished}
-    files = [file for files in by_run.values() for file in files if file not in torn]
-    return LogSource(
-        path=str(place),
-        run_id=only_run(place),
-        formats=tuple(sorted({FORMATS[suffix_of(file)] for file in files})),
-        files=tuple(files) if place.is_dir() and not has_folders_of_runs(place) else (),
-        leftovers=tuple(unfinished),
-    )
+def find_source_anywhere(path: str, places: Storage) -> LogSource:
+    """What is at this path, wherever Spark can read; `LocalError` if there are no event logs."""
+    here = places.local(path)
+    return find_remote(path.rstrip("/"), places) if here is None else find_source(str(here))
 
 
 def find_remote(path: str, places: Storage) -> LogSource:
@@ -175,41 +102,6 @@ def copied_beside(top: str, places: Storage) -> Path:
         for data in told.values():
             (place.parent / SUMMARY).write_bytes(data)
     return place
-
-
-def leftovers_of(place: Path, run: str) -> list[UnfinishedLog]:
-    """What was left unfinished beside the files of a run, or among them."""
-    if not place.is_dir():
-        torn = torn_file(place)
-        return [] if torn is None else [torn]
-    return find_leftovers(run_folders(place)[run])
-
-
-def runs_at(place: Path) -> dict[str, list[Path]]:
-    """The files of every run at this place, without the tables of names that lie beside logs.
-
-    There are none where recorders left only unfinished ones.
-    """
-    runs = find_finished_runs(place)
-    names = {processes_file(file) for files in runs.values() for file in files}
-    return {run: [file for file in files if file not in names] for run, files in runs.items()}
-
-
-def has_folders_of_runs(place: Path) -> bool:
-    """Whether this is a dataset with a folder for each run."""
-    return any(place.glob(f"{PARTITION}*"))
-
-
-def only_run(place: Path) -> str | None:
-    """The name of the only run at this place; None if the rows say which run they belong to."""
-    (name, files), *others = runs_at(place).items()
-    if others or (place.is_dir() and has_folders_of_runs(place)):
-        return None
-    if files and suffix_of(files[0]) == ".parquet":
-        with reading(files[0]):
-            if "run_id" in pq.read_schema(files[0]).names:
-                return None
-    return run_id_of(place) if place.name.startswith(PARTITION) else name
 
 
 def read_logs(
@@ -399,34 +291,6 @@ def table_of(session: SparkSession, name: str) -> DataFrame:
         raise LocalError(f"cannot read the table {name}: {first_line(error)}") from error
 
 
-def cut_off(sources: Sequence[LogSource], runs: Mapping[str, RunKey]) -> dict[str, set[int]]:
-    """By run: the processes whose logs break off; also runs of which nothing can be read."""
-    found: dict[str, set[int]] = {}
-    names = {(run.source, run.run_id): name for name, run in runs.items()}
-    for number, source in enumerate(sources):
-        for run_id, one in source.leftovers:
-            key = number, source.run_id or run_id
-            name = names.setdefault(key, name_apart(key[1], source, set(names.values())))
-            if one.process is not None:
-                found.setdefault(name, set()).add(one.process)
-    return found
-
-
-def name_apart(run_id: str, source: LogSource, taken: Set[str]) -> str:
-    """What to call a run of which nothing can be read."""
-    return run_id if run_id not in taken else f"{source.path}: {run_id}"
-
-
-def names_cut_off(name: str, sources: Sequence[LogSource]) -> dict[int, str]:
-    """The names of the processes of a run of which nothing can be read."""
-    for source in sources:
-        for run_id, _ in source.leftovers:
-            run_id = source.run_id or run_id
-            if name in (run_id, f"{source.path}: {run_id}"):
-                return names_beside(source, run_id)
-    return {}
-
-
 def read_spans(
     session: SparkSession, sources: Sequence[LogSource], runs: Mapping[str, RunKey]
 ) -> DataFrame | None:
@@ -443,52 +307,7 @@ def read_spans(
     return reduce(DataFrame.unionByName, tables) if tables else None
 
 
-def moved_clocks(
-    sources: Sequence[LogSource], runs: Mapping[str, RunKey]
-) -> dict[str, dict[int, int]]:
-    """By run and process: what ingest added to its clock, as far as it has written that down."""
-    moved: dict[str, dict[int, int]] = {}
-    for name, run in runs.items():
-        place = sources[run.source].place
-        if sources[run.source].is_table:
-            continue
-        told = place.parent / SUMMARY
-        if place.name != EVENTS_FOLDER or not told.is_file():
-            continue
-        with suppress(ValueError, OSError):
-            summary = json.loads(told.read_text(encoding="utf-8"))
-            offsets = summary.get("clock_offsets_ns", {})
-            people = names_beside(sources[run.source], run.run_id)
-            ours = {process: int(offsets.get(who, 0)) for process, who in people.items()}
-            if summary.get("run_id") == run.run_id and any(ours.values()):
-                moved[name] = {process: ns for process, ns in ours.items() if ns}
-    return moved
-
-
-def spans_folder(source: LogSource, run_id: str) -> str | None:
-    """Where ingest has written what the spans of a run are called; None if it has not."""
-    name = partition_folder(Path(), run_id).name
-    parent, _, last = source.path.rpartition("/")
-    folder = f"{parent}/{SPANS_FOLDER}/{name}"
-    if last != EVENTS_FOLDER or source.is_table:
-        return None
-    there = name in source.spans if source.beside is not None else Path(folder).is_dir()
-    return folder if there else None
-
-
 def paths_of(source: LogSource, format_name: str) -> list[str]:
     """What Spark has to load for the logs of this source that are in one format."""
     files = [str(file) for file in source.files if FORMATS[suffix_of(file)] == format_name]
     return [literal(path) for path in files or [source.path]]
-
-
-def names_beside(source: LogSource, run_id: str) -> dict[int, str]:
-    """The names of a run's processes, if they are beside its log; audits do without, if need be."""
-    if source.is_table:
-        return {}
-    with suppress(LocalError):
-        tables = [processes_file(file) for file in source.files]
-        if names := read_files([table for table in tables if table.exists()]):
-            return names
-        return read_processes(source.place, None if source.is_file else run_id)
-    return {}

@@ -17,34 +17,24 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from antecede.eventlog.layout import partition_folder
 from antecede.units import counted
-from antecede_audit.jobs.append import (
-    PreviousIngest,
-    earlier_anywhere,
-    known_files,
-    nothing_new,
-    records_anywhere,
-    run_after,
-    without_known_anywhere,
-)
+from antecede_audit.jobs.append import PreviousIngest, known_files, nothing_new, run_after
+from antecede_audit.jobs.ingest import IngestRequest, run_ingest
 from antecede_audit.jobs.outputs import REPLACED, OutputTables, check_apart
-from antecede_audit.jobs.trace_files import TraceFiles, find_files, tasks_of, weight_of_file
 from antecede_audit.parcels import PARCELS
-from antecede_audit.shuffle import (
-    ROWS_OF_A_TASK,
-    ROWS_WORTH_A_TASK,
-    SparkShuffle,
-    default_partitions,
-    without_gc,
-)
+from antecede_audit.shuffle import ROWS_OF_A_TASK, ROWS_WORTH_A_TASK, without_gc
 from antecede_audit.spans.formats.catalogue import AUTO
 from antecede_audit.spans.names import run_named
 from antecede_audit.spans.partitioning import partition_records
 from antecede_audit.spans.reading import ReadOptions, read_contents, read_parts
 from antecede_audit.spans.schemas import EVENTS, LONG, PARTS, table
-from antecede_audit.spans.steps import IngestRequest, OrderedCopies, run_ingest
+from antecede_audit.spans.steps import OrderedCopies
 from antecede_audit.spans.summary import IngestSummary
+from antecede_audit.spans.trace_files import TraceFiles, find_files, tasks_of, weight_of_file
+from antecede_audit.spark.append import earlier_anywhere, records_anywhere, without_known_anywhere
 from antecede_audit.spark.job_names import named, named_jobs
+from antecede_audit.spark.outputs import SparkOutputTables
 from antecede_audit.spark.settings import BATCH_BY_ROWS, spark_conf
+from antecede_audit.spark.shuffle import SparkShuffle, default_partitions
 from antecede_audit.spark.storage import Storage, literal
 from antecede_audit.spark.table_formats import (
     PARQUET,
@@ -135,7 +125,7 @@ def outputs_at(
 ) -> Iterator[OutputTables]:
     """Where tables go that appear at their place together."""
     with places.replacing(target, REPLACED, known=earlier is not None) as stage:
-        yield OutputTables(spark, stage, run)
+        yield SparkOutputTables(spark, stage, run)
 
 
 def event_log(events: OrderedCopies) -> DataFrame:

@@ -14,7 +14,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from antecede.core.errors import LocalError
 from antecede_audit.columns.clock_offsets import ClockOffsets
 from antecede_audit.parcels import PARCELS
-from antecede_audit.shuffle import SparkShuffle, default_partitions, tasks_by_size
+from antecede_audit.shuffle import tasks_by_size
 from antecede_audit.spans.partitioning import partition_records
 from antecede_audit.spans.schemas import RECORDS, SPAN, STORED_AS
 from antecede_audit.spans.steps import count_records, extract_messages, order_events
@@ -23,6 +23,7 @@ from antecede_audit.spark.job_names import named, named_jobs
 from antecede_audit.spark.persisting import PersistedTables, persisted
 from antecede_audit.spark.schemas import PROCESSES
 from antecede_audit.spark.settings import BATCH_BY_BYTES, BATCH_BY_ROWS, spark_conf
+from antecede_audit.spark.shuffle import SparkShuffle, default_partitions
 
 REQUIRED: Final = ("trace_id", "span_id", "process", "start_ns")
 NAMES: Final = {outside: inside for inside, outside in STORED_AS.items()}

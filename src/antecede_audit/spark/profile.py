@@ -7,7 +7,7 @@ of the conversations where a run is too large for one task.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import reduce
@@ -22,20 +22,16 @@ from pyspark.sql.types import StructField, StructType
 from antecede.core.errors import LocalError
 from antecede.eventlog.atomic_files import write_whole
 from antecede.eventlog.rules import JUDGED
-from antecede_audit.measure.distributions import (
-    Distribution,
-    Fields,
-    distributions_of,
-    histograms,
-    rows_by_run,
-)
+from antecede_audit.measure.distributions import distributions_of
 from antecede_audit.measure.quantities import MEASURES
-from antecede_audit.measure.sampling import ENTRIES_MAX, Sampled, run_sizes, sampled, scaled
-from antecede_audit.measure.structure import causal_structure, structure_values
+from antecede_audit.measure.run_profile import NOMINAL, RECORDED, RunProfile, no_messages, points_of
 from antecede_audit.spark import profile_stages as stages
 from antecede_audit.spark.event_logs import narrowed, stored_types, with_all_columns
 from antecede_audit.spark.job_names import named_jobs
+from antecede_audit.spark.measure_stages import histograms, rows_by_run
 from antecede_audit.spark.persisting import persisted
+from antecede_audit.spark.profile_stages import causal_structure, structure_values
+from antecede_audit.spark.sampling import ENTRIES_MAX, Sampled, run_sizes, sampled, scaled
 from antecede_audit.spark.schemas import PROCESSES, WORKLOAD, with_run_id
 from antecede_audit.spark.storage import Storage, literal
 from antecede_audit.spark.survey import gather_facts
@@ -91,48 +87,9 @@ def of_run(table: DataFrame, run_id: str | None) -> DataFrame:
     return table if run_id is None else table.where(F.col("run_id") == run_id)
 
 
-RECORDED: Final = "recorded"
-NOMINAL: Final = "nominal"
-
 AT_ONCE: Final = "errands_at_once"
 ESTIMATED: Final = ("conversations", "spontaneous", "stuck")
 """Counts that follow from chains of causes."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
-    """What went on in one slice of a run."""
-
-    start_ns: int
-    messages: int
-    in_flight_max: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunProfile:
-    """What one run is like."""
-
-    run_id: str
-    times: str
-    """`recorded`, or `nominal`: as over a network that takes no time."""
-    messages: int
-    copies: int
-    processes: int
-    """Those that have a name, send or are sent to."""
-    channels: int
-    """Pairs of a sender and a target."""
-    conversations: int
-    spontaneous: int
-    """Messages without a cause."""
-    stuck: int
-    """Messages that can never leave: a cause is missing, or they wait for themselves."""
-    first_ns: int
-    last_ns: int
-    slice_ns: int
-    sampled: int | None
-    """From how many messages the structure is estimated; None if it is that of all."""
-    distributions: dict[str, Distribution]
-    timeline: tuple[Point, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,11 +140,6 @@ def profile(
                 check_rows(places, f"{stage}/{name}", table.count())
         describe("summing up")
         return summaries(tables, counted, line)
-
-
-def no_messages(source: str, run_id: str | None) -> str:
-    """What is wrong with a folder that has no messages."""
-    return f"{source} has no messages" + (f" of run {run_id!r}" if run_id else "")
 
 
 def prepared(
@@ -256,18 +208,6 @@ def summaries(tables: Tables, counted: DataFrame, line: DataFrame) -> list[RunPr
         )
         for row in overview(tables).orderBy("run_id").collect()
     ]
-
-
-def points_of(slices: Iterable[Fields]) -> tuple[Point, ...]:
-    """The time line that these slices make."""
-    return tuple(
-        Point(
-            start_ns=one["start_ns"],
-            messages=one["messages"],
-            in_flight_max=one["in_flight_max"] or 0,
-        )
-        for one in sorted(slices, key=lambda one: one["slice"])
-    )
 
 
 def fields_of(row: Row, sample: Sampled) -> dict[str, Any]:

@@ -11,11 +11,19 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
+from pyspark.sql.pandas.types import from_arrow_schema
 
-from antecede_audit.measure.instants import COPY, message_instants
-
-SLICES: Final = 240
-"""Slices of a run; also the points of its time line."""
+from antecede_audit.measure.instants import COPY
+from antecede_audit.measure.run_profile import SLICES
+from antecede_audit.measure.structure import (
+    COLUMNS,
+    STRUCTURE,
+    VALUES,
+    structured_batches,
+    valued_batches,
+)
+from antecede_audit.spark.job_names import named
+from antecede_audit.spark.measure_stages import message_instants
 
 LANE_KEY: Final = ["run_id", "measure", "lane"]
 SLICE_KEY: Final = [*LANE_KEY, "slice"]
@@ -322,3 +330,35 @@ def process_values(totals: DataFrame) -> DataFrame:
     measures = ("out_degree", "in_degree", "process_messages")
     values = named.unpivot("run_id", measures, "measure", "value")
     return values.withColumn("count", F.lit(1).cast("long"))
+
+
+def causal_structure(workload: DataFrame) -> DataFrame:
+    """Where each message stands among its causes and effects; the same however it is partitioned.
+
+    In:  run_id and the columns of a workload.
+    Out: run_id, message_id, sender, targets, delay_ns, payload_bytes as they were, and
+         rank            its place in the order of times, from 0; causes come before effects
+         cause_ranks     its causes by their ranks, those that are missing left out
+         depth, ready_ns the longest chain of causes before it, and when it leaves over a network
+                         that takes no time; null if it never can
+         conversation    the rank of a message that stands for all that causes connect
+         begun_ns        the least ready_ns of its conversation
+         errand          the errand it is sent on, by number
+         target_errands, target_answers, target_effects
+                         for each target: which errand it is delivered to there, which message of
+                         that process it answers (its rank, or null), and how many messages that
+                         process sends because of it
+    """
+    ordered = (
+        workload.select(*COLUMNS).repartition("run_id").sortWithinPartitions("run_id", "message_id")
+    )
+    return ordered.mapInArrow(named(structured_batches), from_arrow_schema(STRUCTURE))
+
+
+def structure_values(structure: DataFrame) -> DataFrame:
+    """What messages, conversations and errands look like.
+
+    In:  what `causal_structure` gives, every run in one partition and in one piece, as it does.
+    Out: `VALUES`.
+    """
+    return structure.mapInArrow(named(valued_batches), VALUES)

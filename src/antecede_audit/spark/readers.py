@@ -22,7 +22,6 @@ from pyspark.sql.types import StructType
 
 from antecede.core.errors import LocalError
 from antecede_audit.columns.arrow_rows import Batch, batches_of, rows_of
-from antecede_audit.jobs.trace_files import FilePart, find_files, parts_of
 from antecede_audit.spans.formats.catalogue import AUTO, JAEGER, OTLP, ZIPKIN, one_by_one
 from antecede_audit.spans.formats.containers import DamagedFile
 from antecede_audit.spans.formats.records import INSTANCE, RejectRecord, SpanRecord
@@ -34,6 +33,7 @@ from antecede_audit.spans.reading import (
     read_part,
 )
 from antecede_audit.spans.schemas import ATTRIBUTES, FLAG, LONG, REJECT, TEXT, TEXTS, table
+from antecede_audit.spans.trace_files import FilePart, find_files, parts_of
 from antecede_audit.spark.job_names import named
 
 SPAN_COLUMNS: Final = table(

@@ -9,7 +9,6 @@ Under Spark Connect there is no Hadoop to ask. There results elsewhere are overw
 table, and the summary, written last, says that all of them are there.
 """
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -17,7 +16,7 @@ from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeAlias, final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it ships no types
@@ -32,15 +31,13 @@ from antecede.eventlog.atomic_files import (
     replace_folder_atomically,
 )
 from antecede.eventlog.ownership import NOTE, Note, check_owned, note_in
+from antecede_audit import paths
+from antecede_audit.paths import THIS_MACHINE, local_path, scheme_of
 
 Hadoop: TypeAlias = Any
 """An object of Java's."""
 
 DEFAULT: Final = "fs.defaultFS"
-THIS_MACHINE: Final = "file"
-SETTINGS_ELSEWHERE: Final = ("HADOOP_CONF_DIR", "SPARK_CONF_DIR", "PYSPARK_GATEWAY_PORT")
-"""Where these are set, only Spark knows what a path without a scheme means."""
-
 FETCHED_BYTES_MAX: Final = 1 << 30
 """Results of more bytes than this are not copied to this machine."""
 
@@ -54,28 +51,12 @@ UNFINISHED: Final = "unfinished"
 REPLACED: Final = "replaced"
 
 
-def scheme_of(path: str) -> str:
-    """What stands before `:/` in a path; empty if there is nothing."""
-    head, colon, rest = path.partition(":")
-    return head if colon and rest.startswith("/") and "/" not in head else ""
-
-
 def is_local_path(path: str) -> bool:
-    """Whether a path is one of this machine for certain, before any Spark has started."""
-    if scheme_of(path):
-        return False
+    """Whether a path is one of this machine for certain, also where a session is lent."""
     lent = SparkSession.getActiveSession()
-    if lent is not None:
-        return Storage(lent).local(path) is not None
-    return not any(os.environ.get(name) for name in SETTINGS_ELSEWHERE)
-
-
-def local_path(path: str) -> Path:
-    """A path of this machine; `LocalError` if only Spark can read it."""
-    scheme = scheme_of(path)
-    if scheme and scheme != THIS_MACHINE:
-        raise LocalError(f"{path} is not on this machine, and only Spark can read it")
-    return Path(unquote(urlsplit(path).path)) if scheme else Path(path).absolute()
+    if lent is None or scheme_of(path):
+        return paths.is_local_path(path)
+    return Storage(lent).local(path) is not None
 
 
 def literal(path: str) -> str:

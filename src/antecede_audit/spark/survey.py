@@ -30,19 +30,17 @@ from pyspark.sql.types import (
 from antecede.core.errors import LocalError
 from antecede_audit.columns.hashing import P1, hash_texts, mix64
 from antecede_audit.judging.copies import (
-    LATEST,
     NEVER,
     ArrowBatch,
     Copies,
     Integers,
     Rows,
-    extremes,
     gather_copies,
     offset_of_each,
 )
 from antecede_audit.judging.log_columns import READ, TRACE_ID, EventColumns, RunKey, complaint_about
+from antecede_audit.judging.run_sizes import GREATEST, LEAST, SUMS, RunSize, runs_of
 from antecede_audit.judging.slice_plan import RunExtent
-from antecede_audit.spark.event_logs import LogSource
 from antecede_audit.spark.job_names import named
 from antecede_audit.spark.persisting import persisted
 from antecede_audit.spark.pieces import LogReader, Reader, of_rows
@@ -50,9 +48,6 @@ from antecede_audit.spark.pieces import LogReader, Reader, of_rows
 Flights: TypeAlias = NDArray[np.int64]
 """When copies began and ended, and at which processes, a row each."""
 
-SUMS: Final = ("events", "submissions", "deliveries", "traced")
-LEAST: Final = ("low", "first_ns")
-GREATEST: Final = ("high", "last_ns")
 
 LOOKED: Final = StructType(
     [
@@ -81,30 +76,6 @@ SPARSEST: Final = 5
 """The least level of messages that are set aside, of pieces of any size: one in 32."""
 
 LEVELS: Final = 40
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSize:
-    """One run: which, and how much of everything it has."""
-
-    source: int
-    run_id: str
-    events: int
-    processes: int
-    submissions: int
-    """Rows, one per target."""
-    deliveries: int
-    first_ns: int
-    last_ns: int
-    crowded: bool
-    """Whether a process has more events than positions."""
-    traced: int = 0
-    """Submissions and deliveries that belong to a trace."""
-
-    @property
-    def copies(self) -> int:
-        """At most so many copies, unless much is delivered where nobody sent it."""
-        return max(self.submissions, self.deliveries)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,34 +138,6 @@ def survey_log(pieces: LogReader, stack: ExitStack) -> LogSurvey:
         raise LocalError(wrong[0])
     level = max((row.pop("level") for row in rows), default=0)
     return LogSurvey(runs=runs_of(rows), seen=seen, level=level)
-
-
-def runs_of(rows: Sequence[dict[str, Any]]) -> list[RunSize]:
-    """Runs by source and id, as they were counted."""
-    for row in rows:
-        if row["first_ns"] == LATEST:
-            row["first_ns"] = row["last_ns"] = 0
-    return sorted((RunSize(**row) for row in rows), key=lambda run: (run.source, run.run_id))
-
-
-def facts_of(log: EventColumns) -> list[RunSize]:
-    """All runs of a log that is here as a whole."""
-    seen = log.by_process()
-    run, count = seen["run"], len(log.runs)
-    columns = {
-        name: np.bincount(run, seen[name], minlength=count).astype(np.int64) for name in SUMS
-    }
-    columns["processes"] = np.bincount(run, minlength=count)
-    columns["first_ns"], _ = extremes(run, seen["first_ns"], count)
-    _, columns["last_ns"] = extremes(run, seen["last_ns"], count)
-    crowded = set(run[seen["events"] > seen["high"] - seen["low"] + 1].tolist())
-    return runs_of(
-        [
-            {name: int(values[number]) for name, values in columns.items()}
-            | {"source": source, "run_id": run_id, "crowded": number in crowded}
-            for number, (source, run_id) in enumerate(log.runs)
-        ]
-    )
 
 
 def survey_batches(batches: Iterator[ArrowBatch], read: Reader) -> Iterator[ArrowBatch]:
@@ -268,16 +211,6 @@ def flights_of(rows: Rows) -> Flights:
     sender = np.where(begun, copies.sender, copies.process)
     receiver = np.where(ended, copies.process, copies.sender)
     return np.stack([begin, end, sender, receiver], axis=1)
-
-
-def check_separate(runs: Sequence[RunSize], sources: Sequence[LogSource]) -> None:
-    """`LocalError` if the files of a folder, which are taken for one run, must be several runs."""
-    for run in runs:
-        if run.crowded and len(sources[run.source].files) > 1:
-            raise LocalError(
-                f"{run.run_id}: a process has several events at one position, so these files are "
-                "more than one run; give each file alone, or put each run into a folder run_id=…"
-            )
 
 
 def with_run_numbers(events: DataFrame, runs: Sequence[RunSize]) -> DataFrame:

@@ -8,8 +8,10 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import BinaryType, StructField, StructType
 
+from antecede_audit.columns.arrow_rows import Schema
 from antecede_audit.jobs.worker_files import SUMS, without_leftovers, write_parquet_part
 from antecede_audit.judging.copies import ArrowBatch, packed_columns, unpacked_columns
 from antecede_audit.judging.definition import Order
@@ -38,6 +40,7 @@ from antecede_audit.judging.summary import ViolationFigures
 from antecede_audit.spark.audit_stages import spread
 from antecede_audit.spark.clocks import scattered_submissions
 from antecede_audit.spark.job_names import named
+from antecede_audit.spark.outputs import task_of_spark
 
 EARLY: Final = StructType([StructField(name, BinaryType()) for name in ("figures", "content")])
 """Early messages, many in a row, and what is to be counted of all those of a task."""
@@ -88,7 +91,7 @@ def violations(early: DataFrame, names: Sequence[str], *, traced: bool) -> DataF
     """In: `EARLY`. Out: `VIOLATIONS`; of those that may be traced `PLACED`."""
     schema = PLACED if traced else VIOLATIONS
     unpack = partial(rows_in, names=names, schema=schema)
-    return early.select("content").mapInArrow(named(unpack), schema)
+    return early.select("content").mapInArrow(named(unpack), from_arrow_schema(schema))
 
 
 def write_violations(early: DataFrame, names: Sequence[str], folder: Path) -> None:
@@ -96,14 +99,19 @@ def write_violations(early: DataFrame, names: Sequence[str], folder: Path) -> No
     folder.mkdir(parents=True)
     unpack = partial(rows_in, names=names, schema=VIOLATIONS)
     write = partial(
-        write_parquet_part, stage=unpack, folder=str(folder), names=VIOLATIONS.names, counted=()
+        write_parquet_part,
+        stage=unpack,
+        folder=str(folder),
+        names=VIOLATIONS.names,
+        counted=(),
+        numbered=task_of_spark,
     )
-    early.select("content").mapInArrow(named(write), SUMS).collect()
+    early.select("content").mapInArrow(named(write), from_arrow_schema(SUMS)).collect()
     without_leftovers(folder)
 
 
 def rows_in(
-    batches: Iterable[ArrowBatch], names: Sequence[str], schema: StructType
+    batches: Iterable[ArrowBatch], names: Sequence[str], schema: Schema
 ) -> Iterator[ArrowBatch]:
     """The early messages in these parcels, as rows of this schema."""
     for batch in batches:
@@ -118,7 +126,7 @@ def reported(findings: DataFrame, name: str) -> DataFrame:
     what, schema = REPORTED[name]
     columns = [
         F.col(ORIGINS.get(field.name, field.name)).cast(field.dataType).alias(field.name)
-        for field in schema.fields
+        for field in from_arrow_schema(schema).fields
     ]
     return findings.where(F.col("what") == what).select(columns)
 
@@ -154,7 +162,7 @@ def identified(found: DataFrame, deliveries: DataFrame, spans: DataFrame | None)
     return found.select(
         *(
             there.get(field.name, F.lit(None).cast(field.dataType)).alias(field.name)
-            for field in VIOLATIONS.fields
+            for field in from_arrow_schema(VIOLATIONS).fields
         )
     )
 

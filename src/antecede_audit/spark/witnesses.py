@@ -5,22 +5,19 @@ only that part of the log is looked at, on the driver. It is left alone where it
 when as much as the driver takes has been looked at for worse ones.
 """
 
-from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
 from antecede.eventlog.schema import Event
-from antecede_audit.judging.definition import History, Order, message_of
-from antecede_audit.judging.findings import IDENTITY_COLUMNS, MessageId, Violation
+from antecede_audit.jobs.event_logs import WITNESSED
+from antecede_audit.judging.definition import History, Order
 from antecede_audit.judging.raw_findings import ArrowTable
 from antecede_audit.judging.verdict_summary import Found
-from antecede_audit.judging.witness import first_deliveries
-from antecede_audit.spark.event_logs import WITNESSED
+from antecede_audit.judging.witness import witnessed
 
 EVENTS_MAX: Final = 500_000
 """A path is not looked for among more events than this."""
@@ -100,58 +97,3 @@ def spans_of(rows: DataFrame, found: Sequence[Found], clockless: Sequence[str]) 
     joined = rows.join(F.broadcast(begun), on="run_id", how="inner")
     within = F.col("time_ns").between(F.col("begin_ns"), F.col("end_ns"))
     return joined.where(F.col("whole") | within).select("number", *WITNESSED)
-
-
-def witnessed(violation: Violation, history: History) -> Violation:
-    """The violation with its witness, if these events have it."""
-    if violation.late not in history.submitted or violation.early not in history.submitted:
-        return violation
-    return replace(violation, witness=shortest_path(history, violation))
-
-
-def shortest_path(history: History, violation: Violation) -> tuple[Event, ...]:
-    """The events that lead from the late submission to the early one; empty if none do."""
-    reasons = reasons_after(history, violation.late, violation.early)
-    message = violation.early
-    if message not in reasons:
-        return ()
-    path = [history.submission_to(message, violation.process)]
-    while message != violation.late:
-        reason = reasons[message]
-        message = message_of(reason)
-        if reason.kind == "delivered":
-            path += [reason, history.submission_to(message, reason.process)]
-        else:
-            path.append(history.submission_to(message, violation.process))
-    return tuple(reversed(path))
-
-
-def reasons_after(history: History, late: MessageId, early: MessageId) -> Mapping[MessageId, Event]:
-    """For each message that follows from `late`, breadth first up to `early`, what it follows from.
-
-    If one submission of a strand has been reached, so have all later ones.
-    """
-    reasons: dict[MessageId, Event] = {}
-    queue = deque([history.submitted[late], *first_deliveries(history, late)])
-    while queue and early not in reasons:
-        reason = queue.popleft()
-        for submission in history.sent_after(reason):
-            message = message_of(submission)
-            if message in reasons:
-                break
-            reasons[message] = reason
-            queue += first_deliveries(history, message)
-    return reasons
-
-
-def violation_of(row: Mapping[str, Any]) -> Found:
-    """A row of the violations table as a value."""
-    return row["run_id"], Violation(
-        process=row["process"],
-        early=MessageId(row["early_sender"], row["early_sequence"]),
-        early_delivered_ns=row["early_delivered_ns"],
-        late=MessageId(row["late_sender"], row["late_sequence"]),
-        late_delivered_ns=row["late_delivered_ns"],
-        witness=(),
-        **{name: row.get(name) for name in IDENTITY_COLUMNS},
-    )

@@ -327,9 +327,10 @@ def audit_paths(
     from antecede_audit.jobs.audit import audit_here
     from antecede_audit.spark.audit_job import audit
     from antecede_audit.spark.pieces import session_settings
+    from antecede_audit.spark.storage import is_local_path
 
     with spark_progress() as progress:
-        if is_simple:
+        if is_simple and all(map(is_local_path, (*paths, out))):
             found = audit_here(paths, out, order=order, explain=explain, tell=progress.tell)
             if found is not None:
                 return found

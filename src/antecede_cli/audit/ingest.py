@@ -243,14 +243,15 @@ def ingest_paths(
     name, format_name = table
     need_spark()
     from antecede_audit.jobs.ingest import ingest_here
-    from antecede_audit.jobs.trace_files import find_files
+    from antecede_audit.spans.trace_files import find_files
     from antecede_audit.spark.ingest import ingest
+    from antecede_audit.spark.storage import is_local_path
 
     for path in filter(is_local, paths):
         find_files([path])  # a mistake in a path need not wait for Spark to start
     check_writable(out)
     with spark_progress() as progress:
-        if master is None and name is None:
+        if master is None and name is None and all(map(is_local_path, (*paths, out))):
             summary = ingest_here(paths, out, **options, tell=progress.tell)
             if summary is not None:
                 return summary

@@ -21,7 +21,7 @@ from antecede_cli.spark import (
 )
 
 if TYPE_CHECKING:
-    from antecede_audit.spark.profile import RunProfile
+    from antecede_audit.measure.run_profile import RunProfile
 
 RUNS_SHOWN: Final = 40
 WRITTEN: Final = ("metrics.parquet", "metrics.csv", "metrics.json")
@@ -141,7 +141,7 @@ def measure_runs(
     check_writable(out, names=WRITTEN)
     with spark_progress() as progress:
         runs = None
-        if master is None and (out is None or is_local_path(out)):
+        if master is None and all(map(is_local_path, (*events, *([out] if out else ())))):
             runs = measure_here(events, non_causal=non_causal)
         if runs is not None and out is not None:
             claim(Path(out), WRITTEN)
@@ -181,8 +181,9 @@ def measure_workload(
     """What a workload is like."""
     need_spark()
     from antecede_audit.jobs.profile import profile_here
-    from antecede_audit.measure.sampling import ENTRIES_MAX
     from antecede_audit.spark.profile import TABLES, profile, summary_object, write_json
+    from antecede_audit.spark.sampling import ENTRIES_MAX
+    from antecede_audit.spark.storage import is_local_path
 
     target = Path(folder) / "profile" if out is None else Path(out)
     if target.absolute() == Path(folder).absolute():
@@ -193,6 +194,7 @@ def measure_workload(
     with spark_progress() as progress:
         progress.tell(f"profiling {folder}")
         is_simple = master is None and sample_above is None
+        is_simple = is_simple and is_local_path(folder) and is_local_path(str(target))
         runs = profile_here(folder, str(target), run_id=run_id) if is_simple else None
         if runs is None:
             progress.tell("starting Spark")
@@ -302,7 +304,7 @@ def heading(run: "RunProfile") -> str:
 
 def caption(run: "RunProfile") -> str:
     """What to know about the figures."""
-    from antecede_audit.spark.profile import RECORDED
+    from antecede_audit.measure.run_profile import RECORDED
 
     be = "is" if run.spontaneous == 1 else "are"
     parts = [f"{counted(run.spontaneous, 'message')} {be} spontaneous."]

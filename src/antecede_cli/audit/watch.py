@@ -176,8 +176,9 @@ class Page:
         return f", {count:,} rejected (rejects/ says why)" if count else ""
 
     def _write(self, progress: "list[BatchProgress]", channels: "list[Channel]") -> None:
+        from antecede_audit.paths import local_path
         from antecede_audit.report.watch_page import watch_page
-        from antecede_audit.spark.storage import is_local_path, local_path
+        from antecede_audit.spark.storage import is_local_path
 
         if not is_local_path(self._out):
             return
@@ -188,7 +189,8 @@ class Page:
     def _names(self) -> Mapping[int, str]:
         """What the processes are called, if the log says so."""
         from antecede.eventlog.processes import read_processes
-        from antecede_audit.spark.storage import is_local_path, local_path
+        from antecede_audit.paths import local_path
+        from antecede_audit.spark.storage import is_local_path
 
         for place in filter(is_local_path, (self._source, self._out)):
             with suppress(OSError, LocalError):

@@ -109,7 +109,7 @@ def command(
     """
     need_spark()
     from antecede_audit.jobs.outputs import REPLACED
-    from antecede_audit.measure.sampling import ENTRIES_MAX
+    from antecede_audit.spark.sampling import ENTRIES_MAX
     from antecede_lab.grow.grow import grow
     from antecede_lab.grow.target_size import GrowthRequest, check_wanted
 

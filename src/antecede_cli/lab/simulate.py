@@ -29,7 +29,7 @@ from antecede_lab.catalogue import PROTOCOLS, find_protocol
 from antecede_lab.simulator.engine import Progress
 from antecede_lab.simulator.fit import needs_link
 from antecede_lab.simulator.histogram import Histogram
-from antecede_lab.simulator.measures import PacketTotals, RunMeasures, per
+from antecede_lab.simulator.meter import PacketTotals, RunMeasures, per
 from antecede_lab.simulator.networks import (
     LATENCY_FORMS,
     NETWORKS,

@@ -24,7 +24,7 @@ from antecede_lab.simulator.nodes.faults import (
     NodeFault,
 )
 from antecede_lab.simulator.run import RunResult, simulate
-from antecede_lab.simulator.workloads.poisson import Poisson
+from antecede_lab.simulator.workloads.open_loop import Poisson
 
 MS: Final = 1_000_000
 TROUBLE_NS: Final = 600 * MS

@@ -13,7 +13,7 @@ from antecede.core.process import NodeProcess
 from antecede_lab.catalogue import PROTOCOLS, find_protocol
 from antecede_lab.simulator.networks import build_network, find_network
 from antecede_lab.simulator.run import CORE, NODE, simulate
-from antecede_lab.simulator.workloads.poisson import Poisson
+from antecede_lab.simulator.workloads.open_loop import Poisson
 
 PROCESSES: Final = 8
 NETWORKS: Final = ("reliable", "lossy", "wan")

@@ -31,8 +31,8 @@ from antecede_lab.comparison.latency import CopyTimes, in_transit_max, middle_ra
 from antecede_lab.comparison.traffic import ONE_WAY_NS, fault_free
 from antecede_lab.simulator.engine import Simulation
 from antecede_lab.simulator.run import simulate, with_patience
-from antecede_lab.simulator.workloads.broadcast import Broadcast
 from antecede_lab.simulator.workloads.catalogue import TrafficSettings, build_workload
+from antecede_lab.simulator.workloads.open_loop import Broadcast
 from antecede_lab.simulator.workloads.service_dag import ServiceDag, layered_services
 from antecede_lab.simulator.workloads.workload import Agenda, Workload
 

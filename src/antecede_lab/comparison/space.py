@@ -30,10 +30,8 @@ from antecede_lab.comparison.traffic import (
     fault_free,
     traffic,
 )
-from antecede_lab.simulator.engine import Simulation
-from antecede_lab.simulator.host import Host
-from antecede_lab.simulator.metadata_size import MetadataSize
-from antecede_lab.simulator.observer import Observer
+from antecede_lab.simulator.engine import Host, Simulation
+from antecede_lab.simulator.observer import MetadataSize, Observer
 from antecede_lab.simulator.workloads.workload import Agenda, Workload
 
 WEIGHED: Final = 2_000

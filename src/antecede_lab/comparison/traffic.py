@@ -13,9 +13,7 @@ from mypy_extensions import i64
 from antecede.core.catalogue import Create, Network, ProtocolInfo
 from antecede.network_model.faults import Faults
 from antecede.network_model.latency import Uniform
-from antecede_lab.simulator.workloads.broadcast import Broadcast
-from antecede_lab.simulator.workloads.open_loop import OpenLoop
-from antecede_lab.simulator.workloads.poisson import Poisson
+from antecede_lab.simulator.workloads.open_loop import Broadcast, OpenLoop, Poisson
 from antecede_lab.simulator.workloads.workload import Workload, check_share
 
 ONE_WAY_NS: Final = 1_000_000

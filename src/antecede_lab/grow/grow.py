@@ -13,12 +13,14 @@ from pyspark.sql.types import IntegerType, LongType
 
 from antecede.core.errors import LocalError
 from antecede_audit.eventlog.workload import WORKLOAD_COLUMNS
-from antecede_audit.jobs.outputs import REPLACED, OutputTables
-from antecede_audit.measure.sampling import ENTRIES_MAX, RunSize, Sampled, run_sizes, sampled
-from antecede_audit.measure.structure import causal_structure
+from antecede_audit.jobs.outputs import REPLACED
+from antecede_audit.measure.run_profile import no_messages
 from antecede_audit.spark.job_names import named_jobs
+from antecede_audit.spark.outputs import SparkOutputTables
 from antecede_audit.spark.persisting import persisted
-from antecede_audit.spark.profile import no_messages, read_names, read_workload
+from antecede_audit.spark.profile import read_names, read_workload
+from antecede_audit.spark.profile_stages import causal_structure
+from antecede_audit.spark.sampling import ENTRIES_MAX, RunSize, Sampled, run_sizes, sampled
 from antecede_audit.spark.storage import Storage
 from antecede_lab.grow.layers import grown, layered, replica_names
 from antecede_lab.grow.requests import (
@@ -291,7 +293,7 @@ def written(
     summary = {"run_id": run_id, **words, **counts, "rejects": 0, **growth.origins}
     session = workload.sparkSession
     with Storage(session).replacing(out, REPLACED) as stage:
-        outputs = OutputTables(session, stage, run_id)
+        outputs = SparkOutputTables(session, stage, run_id)
         # Replays break ties by the order of rows: it must not depend on how they were partitioned.
         outputs.write_run(
             "workload", workload.select(*COLUMNS).orderBy("message_id"), workload.count()

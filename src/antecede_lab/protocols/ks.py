@@ -21,10 +21,10 @@ from antecede.core.checks import PAYLOAD_LIMIT
 from antecede.core.effects import Effect, Transmit
 from antecede.core.errors import RemoteError
 from antecede.core.packets import Message, MessagePacket, Packet
+from antecede_lab.protocols.group_process import ReceiverBuffering
 from antecede_lab.protocols.ks_log import Log, Sends, adding, log_integers, merged, without
 from antecede_lab.protocols.members import Members
 from antecede_lab.protocols.receive_buffer import RECEIVE_LIMIT
-from antecede_lab.protocols.receiver_buffering import ReceiverBuffering
 
 
 @final

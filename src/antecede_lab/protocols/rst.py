@@ -23,8 +23,8 @@ from antecede.core.checks import PAYLOAD_LIMIT
 from antecede.core.effects import Effect
 from antecede.core.errors import RemoteError
 from antecede.core.packets import Message, MessagePacket, Packet
+from antecede_lab.protocols.group_process import ReceiverBuffering, to_each
 from antecede_lab.protocols.receive_buffer import RECEIVE_LIMIT
-from antecede_lab.protocols.receiver_buffering import ReceiverBuffering, to_each
 from antecede_lab.protocols.vectors import EMPTY, Vector, counts_of, maximum
 
 

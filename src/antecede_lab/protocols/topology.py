@@ -24,9 +24,9 @@ from antecede.core.checks import PAYLOAD_LIMIT, checked_targets
 from antecede.core.effects import Effect, Transmit
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.packets import Message, MessagePacket, Packet
+from antecede_lab.protocols.group_process import ReceiverBuffering
 from antecede_lab.protocols.members import Members
 from antecede_lab.protocols.receive_buffer import RECEIVE_LIMIT
-from antecede_lab.protocols.receiver_buffering import ReceiverBuffering
 
 Links: TypeAlias = dict[int, list[int]]
 """By process, whom it may send to, in ascending order."""

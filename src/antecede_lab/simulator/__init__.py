@@ -1,7 +1,7 @@
 """The deterministic simulator: real protocol objects on a simulated network, under one seed."""
 
 from antecede_lab.simulator.histogram import Histogram
-from antecede_lab.simulator.measures import Delays, Occupancy, PacketTotals, RunMeasures
+from antecede_lab.simulator.meter import Delays, Occupancy, PacketTotals, RunMeasures
 from antecede_lab.simulator.networks import NETWORKS, build_network, parse_latency
 from antecede_lab.simulator.run import RunLeftovers, RunResult, simulate
 from antecede_lab.simulator.workloads.catalogue import WORKLOADS, TrafficSettings, build_workload

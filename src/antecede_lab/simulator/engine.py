@@ -15,15 +15,88 @@ from mypy_extensions import i64
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.errors import BufferFull, LocalError, RemoteError
 from antecede.core.packets import Message, Packet
-from antecede.core.process import NEVER_NS, Outbox
+from antecede.core.process import NEVER_NS, CausalProcess, Outbox
 from antecede.core.sliding import SlidingArray
 from antecede.network_model.faults import Faults, FaultyNetwork
 from antecede_lab.simulator.calendar import ARRIVAL, HANDLED, TIMER, WAKE, Calendar, CalendarEvent
 from antecede_lab.simulator.fit import check_fit
-from antecede_lab.simulator.host import Arrived, Host
 from antecede_lab.simulator.observer import Observer
-from antecede_lab.simulator.tags import Tags
-from antecede_lab.simulator.workloads.workload import Agenda, Submission, Workload
+from antecede_lab.simulator.workloads.workload import UNTAGGED, Agenda, Submission, Workload
+
+
+@final
+class Arrived:
+    """A packet that came while its process was busy."""
+
+    __slots__ = ("packet", "source")
+
+    def __init__(self, source: i64, packet: Packet) -> None:
+        self.source: Final[i64] = source
+        self.packet: Final = packet
+
+
+@final
+class Host:
+    """A process and its place in the simulation."""
+
+    __slots__ = ("blocked", "handling", "id", "inbox", "process", "submitted", "timer_ns")
+
+    def __init__(self, number: i64, process: CausalProcess) -> None:
+        self.id: Final[i64] = number
+        self.process: Final = process
+        self.submitted: i64 = 0
+        self.timer_ns: i64 = NEVER_NS
+        # Submissions that the protocol had no room for; delivered messages not yet handled, and
+        # packets that wait for that. None until there is one: most runs have none.
+        self.blocked: SlidingArray[Submission] | None = None
+        self.handling: SlidingArray[Message] | None = None
+        self.inbox: SlidingArray[Arrived] | None = None
+
+    def busy(self) -> bool:
+        """Whether a delivered message is being handled."""
+        return self.handling is not None and self.handling.first < self.handling.next
+
+
+@final
+class Tagged:
+    """A tag, and how many deliveries of its message are still to come."""
+
+    __slots__ = ("missing", "tag")
+
+    def __init__(self, tag: i64, missing: i64) -> None:
+        self.tag: Final[i64] = tag
+        self.missing: i64 = missing
+
+
+@final
+class Tags:
+    """The tags of the messages under way."""
+
+    __slots__ = ("_by_message",)
+
+    def __init__(self) -> None:
+        self._by_message: Final[dict[int, Tagged]] = {}
+
+    def put(self, sender: i64, sequence: i64, tag: i64, targets: i64) -> None:
+        """A message with this tag is under way to so many targets."""
+        self._by_message[message_key(sender, sequence)] = Tagged(tag, targets)
+
+    def take(self, sender: i64, sequence: i64) -> i64:
+        """The tag of a message that has been delivered once more, or `UNTAGGED`."""
+        key = message_key(sender, sequence)
+        tagged = self._by_message.get(key)
+        if tagged is None:
+            return UNTAGGED
+        tagged.missing -= 1
+        if tagged.missing == 0:
+            del self._by_message[key]
+        return tagged.tag
+
+
+def message_key(sender: i64, sequence: i64) -> i64:
+    """One number for a message; ids are below 2**31."""
+    return (sequence << 31) | sender
+
 
 PROGRESS_PERIOD: Final = 1 << 14
 """Events between two calls of the progress function."""

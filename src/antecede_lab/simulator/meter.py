@@ -1,15 +1,148 @@
-"""Measures a run while it goes on, in memory proportional to the copies that are under way."""
+"""Measures a run while it goes on, in memory proportional to the copies that are under way.
 
+What comes out are plain values: where the time went, what was sent, how full the buffers were.
+"""
+
+from dataclasses import dataclass
 from typing import Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.packets import Message, Packet
-from antecede_lab.simulator.gauge import Gauge
 from antecede_lab.simulator.histogram import Histogram
-from antecede_lab.simulator.measures import Delays, Occupancy, PacketTotals, RunMeasures
-from antecede_lab.simulator.metadata_size import MetadataSize
-from antecede_lab.simulator.observer import Observer
+from antecede_lab.simulator.observer import MetadataSize, Observer
+
+
+@final
+class Gauge:
+    """A level that goes up and down; what it is for no time at all does not count."""
+
+    __slots__ = ("_area", "_level", "_since_ns", "greatest")
+
+    def __init__(self) -> None:
+        self.greatest: i64 = 0
+        self._level: i64 = 0
+        self._since_ns: i64 = 0
+        # Level times nanoseconds: a plain integer, because it need not fit 64 bits.
+        self._area: int = 0
+
+    def change(self, by: i64, now_ns: i64) -> None:
+        """From now on there are so many more."""
+        if now_ns > self._since_ns:
+            self.settle(now_ns)
+        self._level += by
+
+    def settle(self, now_ns: i64) -> None:
+        """Take note of the level as it has been until now."""
+        if self._level > self.greatest:
+            self.greatest = self._level
+        self._area += int(self._level) * int(now_ns - self._since_ns)
+        self._since_ns = now_ns
+
+    def mean(self, span_ns: int) -> float:
+        """The mean level over a span that covers all changes settled so far."""
+        return 0.0 if span_ns <= 0 else self._area / span_ns
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PacketTotals:
+    """All packets of one kind that were transmitted."""
+
+    kind: str
+    packets: int
+    carrying: int
+    """Those of them that carried a message; the rest were pure control."""
+    payload_bytes: int
+    metadata_bytes: int
+    metadata_integers: int
+    """Integers and process ids beside the payload, as papers count them."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Delays:
+    """Where the time of each delivered copy went, from one of its four instants to the next.
+
+    Copies to oneself do not travel and are not in here.
+    """
+
+    sender_wait: Histogram
+    """From submitted to first transmitted."""
+    channel: Histogram
+    """From first transmitted to first arrived: losses and retransmissions are in here."""
+    receiver_wait: Histogram
+    """From first arrived to delivered."""
+    latency: Histogram
+    """From submitted to delivered."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Occupancy:
+    """How many copies were where, by process; passing through in no time does not count."""
+
+    sender_buffer_max: tuple[int, ...]
+    """Submitted here, not yet transmitted."""
+    receiver_buffer_max: tuple[int, ...]
+    """Arrived here, not yet delivered."""
+    in_transit_max: tuple[int, ...]
+    """Transmitted by this sender, not yet arrived."""
+    in_transit_mean: tuple[float, ...]
+    """The same, on average over the time from the first to the last event."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RunMeasures:
+    """Everything that was measured in a run."""
+
+    messages: int
+    copies: int
+    """Messages times targets, without copies to oneself."""
+    delivered: int
+    """Those of them that were delivered."""
+    copies_to_self: int
+    delivered_to_self: int
+    unexpected: int
+    """Deliveries of copies that did not exist or had been delivered before: 0, or a bug."""
+    delays: Delays
+    packets: tuple[PacketTotals, ...]
+    occupancy: Occupancy
+    makespan_ns: int
+    """From the first submission to the last delivery."""
+
+    @property
+    def throughput(self) -> float:
+        """Copies delivered per second of simulated time."""
+        return per(self.delivered * 1_000_000_000, self.makespan_ns)
+
+    @property
+    def packets_total(self) -> int:
+        """All packets transmitted."""
+        return sum([totals.packets for totals in self.packets])
+
+    @property
+    def packets_per_message(self) -> float:
+        """Packets transmitted for one message, on average."""
+        return per(self.packets_total, self.messages)
+
+    @property
+    def control_per_message(self) -> float:
+        """Packets without a message for one with, on average."""
+        carrying = sum([totals.carrying for totals in self.packets])
+        return per(self.packets_total - carrying, self.messages)
+
+    @property
+    def metadata_bytes_per_message(self) -> float:
+        """Bytes that are not payload, in all packets together, for one message."""
+        return per(sum([totals.metadata_bytes for totals in self.packets]), self.messages)
+
+
+def per(total: int, count: int) -> float:
+    """A ratio, or 0 if there is nothing to divide by."""
+    return total / count if count else 0.0
+
 
 NOT_YET: Final = -1
 

@@ -6,8 +6,7 @@ from mypy_extensions import i64
 
 from antecede.core.packets import Message, Packet
 from antecede.eventlog.log import ARRIVED, DELIVERED, NULL, SUBMITTED, TRANSMITTED, EventLog
-from antecede_lab.simulator.metadata_size import MetadataSize
-from antecede_lab.simulator.observer import Observer
+from antecede_lab.simulator.observer import MetadataSize, Observer
 
 
 @final

@@ -20,15 +20,13 @@ from antecede_audit.judging.departures import Departures
 from antecede_lab.catalogue import find_protocol
 from antecede_lab.simulator.engine import Progress, Simulation
 from antecede_lab.simulator.fit import check_workload, needs_link
-from antecede_lab.simulator.measures import RunMeasures
-from antecede_lab.simulator.metadata_size import MetadataSize
-from antecede_lab.simulator.meter import Meter
+from antecede_lab.simulator.meter import Meter, RunMeasures
 from antecede_lab.simulator.nodes.adversary import Adversary
 from antecede_lab.simulator.nodes.faults import NodeFault
 from antecede_lab.simulator.nodes.host import Stuck
 from antecede_lab.simulator.nodes.policy import SilencePolicy
 from antecede_lab.simulator.nodes.simulation import NodeSimulation
-from antecede_lab.simulator.observer import Observer
+from antecede_lab.simulator.observer import MetadataSize, Observer
 from antecede_lab.simulator.recorder import Recorder
 from antecede_lab.simulator.reliable_link import over_lossy
 from antecede_lab.simulator.workloads.workload import Workload, check_seed

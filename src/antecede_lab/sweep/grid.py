@@ -43,8 +43,7 @@ from antecede.units import parse_count, parse_duration, parse_number, parse_shar
 from antecede_lab.catalogue import PROTOCOLS, find_protocol
 from antecede_lab.simulator.networks import NETWORKS
 from antecede_lab.simulator.run import CORE, NODE
-from antecede_lab.simulator.workloads.catalogue import TrafficSettings
-from antecede_lab.simulator.workloads.settings import Setting
+from antecede_lab.simulator.workloads.catalogue import Setting, TrafficSettings
 from antecede_lab.simulator.workloads.workload import check_seed
 from antecede_lab.sweep.run_plan import (
     NetworkPlan,

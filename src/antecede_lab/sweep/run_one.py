@@ -32,7 +32,7 @@ from antecede_audit.measure.instants import instants_of
 from antecede_audit.measure.non_causal import lateness_of_run
 from antecede_lab.simulator.engine import Progress
 from antecede_lab.simulator.histogram import Histogram
-from antecede_lab.simulator.measures import Occupancy, RunMeasures
+from antecede_lab.simulator.meter import Occupancy, RunMeasures
 from antecede_lab.simulator.run import RunLeftovers, RunResult, fitted, simulate
 from antecede_lab.simulator.workloads.replay import Replay
 from antecede_lab.simulator.workloads.workload import Workload

@@ -29,9 +29,8 @@ from antecede_lab.simulator.networks import (
     parse_slow_link,
 )
 from antecede_lab.simulator.run import CORE
-from antecede_lab.simulator.workloads.catalogue import TrafficSettings, build_workload
+from antecede_lab.simulator.workloads.catalogue import Setting, TrafficSettings, build_workload
 from antecede_lab.simulator.workloads.replay import Replay
-from antecede_lab.simulator.workloads.settings import Setting
 from antecede_lab.simulator.workloads.workload import Workload
 
 DIGEST_BYTES: Final = 16

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import (
     DoubleType,
     IntegerType,
@@ -82,7 +82,7 @@ RUNS: Final = StructType(
         StructField("refused", LongType()),
         StructField("blocked", LongType()),
         StructField("seconds", DoubleType()),
-        *MEASURED.fields,
+        *from_arrow_schema(MEASURED).fields,
         *REQUESTS.fields,
     ]
 )

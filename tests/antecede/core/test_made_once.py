@@ -9,7 +9,7 @@ import pytest
 from antecede.core.packets import Message
 from antecede_lab.catalogue import PROTOCOLS
 from antecede_lab.protocols.mf import MfMessage
-from antecede_lab.simulator.workloads.broadcast import Broadcast
+from antecede_lab.simulator.workloads.open_loop import Broadcast
 
 TIMES = 50
 

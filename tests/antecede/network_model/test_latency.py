@@ -15,7 +15,7 @@ from antecede.network_model.latency import (
     Lognormal,
     Uniform,
 )
-from antecede_lab.simulator.latency import Empirical, Geography, Pareto
+from antecede_lab.simulator.networks import Empirical, Geography, Pareto
 
 MS = 1_000_000
 DRAWS = 5_000

@@ -16,8 +16,8 @@ from antecede.network_model.latency import Exponential, Lognormal, Uniform
 from antecede_audit.eventlog.restore import log_of
 from antecede_audit.jobs.measure import measure_here
 from antecede_audit.measure.figures import MEASURED
-from antecede_audit.measure.instants import message_instants
 from antecede_audit.spark.measure import measured_runs
+from antecede_audit.spark.measure_stages import message_instants
 from antecede_audit.spark.schemas import EVENTS, with_run_id
 from antecede_lab.simulator.run import RunResult, simulate
 from antecede_lab.simulator.workloads import Groups, Poisson, ServiceDag, Workload

@@ -6,10 +6,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 from pyspark.sql.types import LongType, StructField, StructType
 
-from antecede_audit.measure.distributions import bounds, bucket_of
-from antecede_audit.measure.instants import buffering_delays, message_instants
-from antecede_audit.measure.non_causal import non_causal_delays
+from antecede_audit.measure.distributions import bounds
 from antecede_audit.spark.measure import event_totals, packets_in
+from antecede_audit.spark.measure_stages import (
+    bucket_of,
+    buffering_delays,
+    message_instants,
+    non_causal_delays,
+)
 from antecede_audit.spark.schemas import EVENTS, with_run_id
 from antecede_lab.simulator import histogram
 

@@ -18,9 +18,9 @@ from antecede.core.errors import LocalError
 from antecede.eventlog.ownership import NOTE
 from antecede.eventlog.processes import read_processes
 from antecede_audit.eventlog import read_events
+from antecede_audit.jobs import ingest as steps_of_ingest
 from antecede_audit.jobs.ingest import ingest_here
 from antecede_audit.judging.oracle import check_log
-from antecede_audit.spans import steps
 from antecede_audit.spans.summary import IngestSummary
 from antecede_audit.spark.ingest import ingest
 from antecede_audit.spark.schemas import EVENTS, with_run_id
@@ -194,7 +194,7 @@ def test_a_batch_that_fails_leaves_what_was_there(
     def full(*_: object) -> None:
         raise LocalError("no space left")
 
-    monkeypatch.setattr(steps, "write_workload", full)
+    monkeypatch.setattr(steps_of_ingest, "write_workload", full)
     with pytest.raises(LocalError, match="no space left"):
         ingest(spark, [str(tmp_path / "1.csv")], str(out), append=True, run_id="run")
 

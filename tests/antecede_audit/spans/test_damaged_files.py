@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 from antecede.core.errors import LocalError
 from antecede_audit.jobs.ingest import ingest_here
-from antecede_audit.jobs.trace_files import find_files
 from antecede_audit.spans.reading import ReadOptions
+from antecede_audit.spans.trace_files import find_files
 from antecede_audit.spark.ingest import ingest
 from antecede_audit.spark.readers import SpanReader
 from antecede_cli.main import main

@@ -12,12 +12,12 @@ import pytest
 from pyarrow import parquet as pq
 
 from antecede.core.errors import LocalError
-from antecede_audit.jobs import trace_files as sources
-from antecede_audit.jobs.trace_files import find_files, parts_of
+from antecede_audit.spans import trace_files as sources
 from antecede_audit.spans.formats.catalogue import detected
 from antecede_audit.spans.formats.containers import DamagedFile
 from antecede_audit.spans.formats.records import MessageRecord, RejectRecord, SpanRecord
 from antecede_audit.spans.reading import FileRead, Numbered, ReadOptions, read_part
+from antecede_audit.spans.trace_files import find_files, parts_of
 from tests.antecede_audit.spans.samples import (
     NEZHA_HEADER,
     START_NS,

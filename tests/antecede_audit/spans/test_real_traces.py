@@ -12,11 +12,11 @@ from pyspark.sql import SparkSession
 
 from antecede_audit.eventlog import read_events, read_workload
 from antecede_audit.jobs.ingest import ingest_here
-from antecede_audit.jobs.trace_files import find_files, parts_of
 from antecede_audit.judging.oracle import check_log
 from antecede_audit.spans.formats.records import RejectRecord, SpanRecord
 from antecede_audit.spans.reading import ReadOptions, read_part
 from antecede_audit.spans.summary import IngestSummary
+from antecede_audit.spans.trace_files import find_files, parts_of
 from antecede_audit.spark.ingest import ingest
 from antecede_lab.simulator.run import simulate
 from antecede_lab.simulator.workloads import Replay

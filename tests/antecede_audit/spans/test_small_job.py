@@ -21,9 +21,9 @@ from antecede.eventlog.ownership import NOTE
 from antecede_audit import shuffle as moving
 from antecede_audit.columns.hashing import SEED, hash_texts
 from antecede_audit.jobs.ingest import ingest_here
-from antecede_audit.jobs.trace_files import find_files, parts_of
 from antecede_audit.spans.formats.records import MessageRecord, SpanRecord
 from antecede_audit.spans.reading import ReadOptions, read_part
+from antecede_audit.spans.trace_files import find_files, parts_of
 from antecede_audit.spark.ingest import ingest
 from antecede_cli.main import main
 from tests.antecede_audit.spans.row_oracle import (

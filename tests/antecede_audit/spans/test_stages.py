@@ -19,10 +19,9 @@ from antecede_audit.columns.arrow_rows import Batch, batch_of_rows
 from antecede_audit.columns.clock_offsets import Gap
 from antecede_audit.columns.hashing import hash_texts
 from antecede_audit.eventlog.restore import log_of
-from antecede_audit.jobs.outputs import OutputTables
 from antecede_audit.judging.oracle import find_self_causes, find_violations
 from antecede_audit.parcels import keyed, parcels_of_one, unpacked
-from antecede_audit.shuffle import LocalShuffle, Shuffle, SparkShuffle
+from antecede_audit.shuffle import LocalShuffle, Shuffle
 from antecede_audit.spans.clocks import GAP, MEASURES, MESSAGE, gap_rows, instants, repair_clocks
 from antecede_audit.spans.messages import deduplicated, link_messages
 from antecede_audit.spans.order import (
@@ -37,6 +36,8 @@ from antecede_audit.spans.order import (
 from antecede_audit.spans.partitioning import ALL_OF_A_SPAN, MOVED_SPANS, effects_in
 from antecede_audit.spans.schemas import EVENTS
 from antecede_audit.spans.steps import number_and_order
+from antecede_audit.spark.outputs import SparkOutputTables
+from antecede_audit.spark.shuffle import SparkShuffle
 from tests.antecede_audit.spans.call_oracle import Call, messages_of
 from tests.antecede_audit.spans.samples import START_NS, span
 
@@ -349,7 +350,7 @@ def test_a_table_has_the_files_of_finished_tasks_alone(spark: SparkSession, tmp_
     rows = batch_of_rows([(0, 1, -2, 3, 1), (1, 0, 7, 1, 4)], MEASURES)
     parcels = on_spark(spark, parcels_of_one(GAP, rows))
     columns = from_arrow_schema(pa.schema([*MEASURES][:4]))
-    outputs = OutputTables(spark, str(tmp_path), "r")
+    outputs = SparkOutputTables(spark, str(tmp_path), "r")
     sums = outputs.write_stage(outputs.of_run("gaps"), parcels, stage, columns, ["negative"])
 
     assert sums == {"negative": 5}

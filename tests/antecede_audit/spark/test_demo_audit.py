@@ -18,7 +18,7 @@ from antecede_cli.lab.demo import (
 from antecede_lab.catalogue import find_protocol
 from antecede_lab.simulator.networks import build_network
 from antecede_lab.simulator.run import simulate
-from antecede_lab.simulator.workloads.poisson import Poisson
+from antecede_lab.simulator.workloads.open_loop import Poisson
 
 
 def test_spark_and_the_oracle_agree(spark: SparkSession, tmp_path: Path) -> None:

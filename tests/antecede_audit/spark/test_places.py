@@ -14,8 +14,9 @@ from pyspark.sql import SparkSession
 from antecede.core.errors import LocalError
 from antecede_audit.jobs.audit import audit_here
 from antecede_audit.jobs.ingest import ingest_here
+from antecede_audit.paths import scheme_of
 from antecede_audit.spark.session import open_session
-from antecede_audit.spark.storage import Storage, is_local_path, scheme_of
+from antecede_audit.spark.storage import Storage, is_local_path
 from antecede_cli.main import main
 from tests.antecede_audit.spans.samples import as_gzip, as_lines
 

@@ -8,7 +8,7 @@ from antecede_audit.judging.oracle import check_log
 from antecede_lab.simulator.nodes.adversary import Adversary
 from antecede_lab.simulator.nodes.host import name_of
 from antecede_lab.simulator.run import RunResult, simulate
-from antecede_lab.simulator.workloads.poisson import Poisson
+from antecede_lab.simulator.workloads.open_loop import Poisson
 from tests.antecede.runtime.security.guarded import everybody
 from tests.antecede_lab.chaos.attackers import OffPath, OnPath
 

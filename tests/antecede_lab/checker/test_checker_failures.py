@@ -9,10 +9,9 @@ from antecede.core.effects import Effect, Transmit
 from antecede.core.errors import LocalError
 from antecede.core.packets import Message, Packet
 from antecede_lab.catalogue import PROTOCOLS
-from antecede_lab.checker.check import check
+from antecede_lab.checker.check import check, minimised
 from antecede_lab.checker.failure_story import Failure, confirmed
 from antecede_lab.checker.interleavings import World
-from antecede_lab.checker.minimise import minimised
 from antecede_lab.checker.programs import PROGRAMS, parse
 from antecede_lab.checker.search import Budgets, explore
 from antecede_lab.checker.verdicts import CheckVerdict

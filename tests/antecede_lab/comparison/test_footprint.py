@@ -14,7 +14,7 @@ from antecede_lab.comparison.space import (
 from antecede_lab.comparison.traffic import BROADCASTS, NEIGHBOURS, UNIFORM
 from antecede_lab.protocols.ks import KsPacket
 from antecede_lab.protocols.ks_log import Sends
-from antecede_lab.simulator.metadata_size import MetadataSize
+from antecede_lab.simulator.observer import MetadataSize
 from antecede_lab.wire import metadata_size
 from tests.antecede_lab.comparison.tiny import TINY
 

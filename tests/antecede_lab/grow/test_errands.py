@@ -6,7 +6,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from antecede_audit.eventlog.workload import WorkloadRow, as_fields
-from antecede_audit.measure.structure import causal_structure, structured
+from antecede_audit.measure.structure import structured
+from antecede_audit.spark.profile_stages import causal_structure
 from antecede_lab.grow.requests import (
     OPENING,
     UNASKED,

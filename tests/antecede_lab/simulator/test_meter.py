@@ -8,9 +8,8 @@ import pytest
 from antecede.eventlog.log import EventLog
 from antecede.network_model.faults import Faults, Partition
 from antecede.network_model.latency import Constant, Lognormal, Uniform
-from antecede_lab.simulator.gauge import Gauge
 from antecede_lab.simulator.histogram import Histogram
-from antecede_lab.simulator.measures import PacketTotals, RunMeasures
+from antecede_lab.simulator.meter import Gauge, PacketTotals, RunMeasures
 from antecede_lab.simulator.run import simulate
 from antecede_lab.simulator.workloads import Groups, Poisson, RequestReply, Workload
 from tests.antecede_lab.simulator.copies import Story, most_at_once, total_ns

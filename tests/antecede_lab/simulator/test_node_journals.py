@@ -12,7 +12,7 @@ from antecede_audit.judging.oracle import check_log
 from antecede_lab.simulator.nodes.departures import POWER_FAILED
 from antecede_lab.simulator.nodes.faults import EXPEL, POWER, NodeFault, parse_node_fault
 from antecede_lab.simulator.run import RunResult, simulate
-from antecede_lab.simulator.workloads.poisson import Poisson
+from antecede_lab.simulator.workloads.open_loop import Poisson
 
 MS = 1_000_000
 NODES = 3

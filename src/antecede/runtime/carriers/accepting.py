@@ -13,13 +13,13 @@ from typing import Final, TypeAlias, final
 from antecede.runtime.config.addresses import Address
 
 AT_ONCE: Final = 16
-"""Callers that are let in in one turn of the loop."""
+"""At most 16 connections are accepted in one turn of the loop."""
 
 AGAIN_SECONDS: Final = 1.0
-"""When callers are looked for again after the system had no room for one."""
+"""When the system had no room for a connection, accepting pauses for 1 s."""
 
 CALLERS_WAITING: Final = 128
-"""Callers that wait in the kernel to be let in."""
+"""At most 128 connections wait in the kernel to be accepted."""
 
 OnCaller: TypeAlias = Callable[[socket.socket, Address], None]
 MakeRoom: TypeAlias = Callable[[OSError], bool]

@@ -1,13 +1,14 @@
-"""Staying awake for an answer, where answers come soon.
+"""Busy polling: after sending, the loop stays awake for an answer where answers come soon.
 
-To wake a sleeping process takes tens of microseconds, which is more than everything else in a round
-trip on one machine. So the loop goes on turning for a moment after something was sent, if that has
-lately been worth it: if something came while it did. Now and then it tries, to find out.
+Waking a sleeping process takes tens of microseconds, more than everything else in a round trip on
+one machine. So after something was sent the loop does not sleep for 100 µs, if something came
+within that time lately. Where nothing did, one send in 16 is a trial.
 
-A turn of the loop takes ten times as long as a look at one socket. So after a lone question, in a
-turn in which nothing was sent, it looks again and again, and reads what has come at once. Everybody
-else in the loop waits for that; so this, too, is done where it is worth it: not where the answer
-comes by what others in the loop do. Nor within a stream, where to wait for more saves work.
+A turn of the loop takes ten times as long as a poll of one socket. So after a single small
+datagram, in a turn in which nothing was sent, the socket is polled for up to 40 µs, and what comes
+is read at once. Everybody else in the loop waits meanwhile, so this is done only where it pays: not
+where the answer needs other tasks of the loop, and not within a stream, where waiting for more
+saves work.
 """
 
 import asyncio
@@ -16,17 +17,17 @@ from time import monotonic_ns
 from typing import Final, final
 
 AWAKE_NS: Final = 100_000
-"""How long nobody sleeps after sending; what comes later is worth a sleep."""
+"""The loop does not sleep for 100 µs after sending."""
 
 LOOKING_NS: Final = 40_000
-"""How long it looks in one turn: so long everybody else in the loop waits."""
+"""One turn polls the socket for at most 40 µs; everybody else in the loop waits that long."""
 
 TRIAL_EVERY: Final = 16
-"""Of so many times that something is sent, one is a trial where it was not worth it before."""
+"""Where busy polling did not pay lately, one send in 16 tries it again."""
 
 VAIN_LOOKS: Final = 4
 LOOK_EVERY: Final = 128
-"""After looking so often in vain, one after the other, it looks after one in so many sends."""
+"""After 4 polls in a row that found nothing, only one send in 128 polls."""
 
 
 @final

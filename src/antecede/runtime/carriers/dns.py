@@ -16,10 +16,10 @@ from antecede.runtime.config.addresses import Address
 from antecede.transport.datagram import Datagram
 
 TRY_SECONDS: Final = 2.0
-"""How long one address is tried: hellos are repeated at least every 1.6 s."""
+"""One address is tried for 2 s: hellos are repeated at least every 1.6 s."""
 
 AGAIN_SECONDS: Final = 1.0
-"""After an unsuccessful round the name is looked up again after this time, then after twice it."""
+"""After an unsuccessful round the name is looked up again after 1 s, then 2 s, … at most 30 s."""
 
 AGAIN_SECONDS_MAX: Final = 30.0
 

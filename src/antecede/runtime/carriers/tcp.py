@@ -38,34 +38,35 @@ DATAGRAM_MAX: Final = 65_535
 """A longer one is no datagram: whoever announces it is no node."""
 
 SOCKET_BYTES: Final = 4 << 20
-"""What a peer may have under way to us before it would fill every buffer on the way."""
+"""A peer may have 4 MiB on the way to us before every buffer on the way is full."""
 
 ROOM_BYTES: Final = 1 << 20
-"""What may wait for the kernel on one connection; what comes then is dropped."""
+"""At most 1 MiB waits for the kernel on one connection; what comes then is dropped."""
 
 WAITING_MAX: Final = 64
-"""Datagrams that wait for a connection to be made."""
+"""At most 64 datagrams wait for a connection to be made."""
 
 STRANGERS_MAX: Final = 64
-"""Connections of callers that no session is known of."""
+"""At most 64 connections belong to no known session."""
 
 STRANGER_SECONDS: Final = 10.0
-"""How long such a connection may last: a handshake takes two round trips."""
+"""Such a connection may last 10 s: a handshake takes two round trips."""
 
 TELL_NS: Final = 30_000_000_000
-"""What strangers can cause is logged at most once in this time."""
+"""What strangers can cause is logged at most once in 30 s."""
 
 AGAIN_SECONDS: Final = 0.1
 AGAIN_SECONDS_MAX: Final = 5.0
-"""Pauses between two attempts to reach a peer: the first, twice that after every failure, and the
-longest. A connection that brings nothing and ends within the longest pause is a failure."""
+"""Back-off of attempts to reach a peer: 0.1 s, doubled after every failure, at most 5 s. A
+connection that brings nothing and ends within 5 s is a failure."""
 
 WANTED_SECONDS: Final = 30.0
-"""A peer for which there has been nothing to send for this long is not dialled any more."""
+"""A peer for which there was nothing to send for 30 s is not dialled any more."""
 
 DIAL_SECONDS: Final = 10.0
 GONE_SECONDS: Final = 1.0
-"""How long a node that leaves waits for its last words to be written."""
+"""An attempt to connect takes at most 10 s; a node that leaves waits at most 1 s for its last
+datagrams to be written."""
 
 NOBODY: Final = -1
 NEVER: Final = float("inf")

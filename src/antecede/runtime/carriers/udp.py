@@ -34,15 +34,15 @@ from antecede.transport.datagram import Datagram, batches
 
 DRAIN: Final = 64
 DRAIN_BYTES: Final = 1 << 20
-"""What is received in one turn of the loop: so many datagrams, or joined ones, or bytes. Whoever
-comes next waits for that turn to end."""
+"""One turn of the loop receives at most 64 datagrams (joined ones count as one) or 1 MiB. Others in
+the loop wait for that."""
 
 DRAIN_ASIDE: Final = 1024
-"""The same where datagrams are only put aside: the kernel's buffer is one queue for all, and while
-somebody floods it everybody else is behind that."""
+"""One turn receives 1,024 datagrams while they are only queued: the kernel's buffer is one queue
+for all senders, and while one floods it the others wait behind."""
 
 LONE_TURNS: Final = 16
-"""While datagrams come one at a time, it is looked for a second one only every so many turns."""
+"""While datagrams come one at a time, only every 16th turn asks for a second one."""
 
 LITTLE: Final = 1024
 """A lone datagram up to this size is a question, or an answer, rather than part of a stream."""

@@ -13,15 +13,14 @@ from antecede.transport.session import Session
 
 LOOK_NS: Final = 1_000_000_000
 LOOK_NS_PER_PEER: Final = 1_000_000
-"""How long it is at least between two looks, plus so much for every peer: a look costs little, and
-the same share of the time whatever the number of peers."""
+"""At least 1 s between two looks, and 1 ms more for every peer: so looks take the same small share
+of the time whatever the number of peers."""
 
 MARKS_MAX: Final = 256
-"""Times that are remembered; of more, every second of the older half is forgotten."""
+"""At most 256 times are remembered; beyond that every second one of the older half is forgotten."""
 
 UNREAD_NS: Final = 10_000_000_000
-"""A peer that is heard, and acknowledges nothing for so long, has an application that does not
-read."""
+"""If a peer is heard and acknowledges nothing for 10 s, its application does not read."""
 
 
 class Unchanged:

@@ -49,10 +49,10 @@ from antecede.transport.event_rows import EventRows
 from antecede.units import duration_text
 
 TAKEN_AT_ONCE_NS: Final = 20_000
-"""Two readings further apart than this were interrupted, and say nothing about the difference."""
+"""Two readings more than 20 µs apart were interrupted, and say nothing about the difference."""
 
 SLOWER: Final = 10
-"""After the shared clock was set back, the log's clock is slower by one part in so many."""
+"""After the shared clock was set back, the log's clock runs slower by one part in ten."""
 
 WORTH_SAYING_NS: Final = 1_000_000_000
 
@@ -116,7 +116,8 @@ QUEUE_BLOCKS: Final = 8
 ROTATE_ROWS: Final = 4_000_000
 ROTATE_SECONDS: Final = 60.0
 FLUSH_SECONDS: Final = 1.0
-"""How often whoever appends should call `EventRecorder.flush`."""
+"""A file of the log is finished after 4 million rows or 60 s; whoever appends should call
+`EventRecorder.flush` once a second."""
 
 Block: TypeAlias = tuple[bytes, list[str], Contexts]
 Failed: TypeAlias = Callable[[str], None]

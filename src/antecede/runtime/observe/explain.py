@@ -20,7 +20,7 @@ from antecede.transport.session import Session
 from antecede.units import duration_text, listing, messages_text
 
 SHOWN: Final = 20
-"""Targets of messages that are held back told one by one; of the rest only the number."""
+"""At most 20 targets of messages that are held back are named; of the rest only the number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,12 +10,12 @@ from antecede.runtime.observe.durations import Durations
 from antecede.transport.rate_limiter import RateLimiter
 
 HELD_BACK_NS: Final = 5_000_000_000
-"""What has been held back for longer is worth a line in the log."""
+"""Messages that are held back for more than 5 s are worth a line in the log."""
 
 LINES_AT_ONCE: Final = 8
 LINE_NS: Final = 10_000_000_000
-"""So many of these lines at once, later one in so long: there may be a thousand peers. That what
-was said has ended is always said."""
+"""At most 8 of these lines at once, then one per 10 s: there may be a thousand peers. The end of a
+stall that was logged is always logged."""
 
 log = logging.getLogger(__name__)
 

@@ -49,24 +49,24 @@ PROOF_BYTES: Final = 16
 NO_PROOF: Final = bytes(PROOF_BYTES)
 
 COOKIE_NS: Final = 120_000_000_000
-"""After so long cookies are made with another secret; those before are taken for as long again."""
+"""Cookies are made with a new secret every 120 s; older ones count for 120 s more."""
 
 SECRET_BYTES: Final = 32
 
 ANYBODY_PER_SECOND: Final = 500
-"""Hellos a second that are opened whoever sends them: some 5 % of a processor."""
+"""At most 500 hellos a second are opened whoever sends them: some 5 % of a processor."""
 
 PROVEN_PER_SECOND: Final = 1_000
 HOST_PER_SECOND: Final = 500
-"""Hellos a second that are opened, beyond those, with a proof: in all, and of one host."""
+"""Beyond those, hellos with a proof of address are opened: 1,000 a second, of one host 500."""
 
 HOST_GROUPS: Final = 256
-"""Hosts share so many budgets; which ones share is nobody's business but ours."""
+"""Hosts share 256 budgets; which hosts share one is secret."""
 
 
 @final
 class Budget:
-    """So many a second, and as many at once after a second without any."""
+    """At most `per_second` a second; after a second without any, as many at once."""
 
     __slots__ = ("_left", "_per_second", "_since_ns")
 
@@ -101,7 +101,7 @@ class CookieIssuer:
         self._hosts: Final = [Budget(HOST_PER_SECOND) for _ in range(HOST_GROUPS)]
 
     def require_cookie(self, now_ns: int) -> bool:
-        """Whether there have been so many hellos that another one has to bring a proof."""
+        """Count a hello; whether there were too many of late to open it without a proof."""
         return not self._anybody.take(now_ns)
 
     def cookie_for(self, address: object, now_ns: int) -> bytes:
@@ -149,7 +149,7 @@ HELLO_BYTES: Final = START_BYTES + FIRST_BYTES + STAMP_BYTES + CHECK_BYTES + PRO
 """What an envelope adds to a hello."""
 
 RENEWED_NS: Final = 5_000_000_000
-"""After so long without an answer a hello is made anew."""
+"""After 5 s without an answer a hello is made anew."""
 
 COOKIE_SIZE: Final = START_BYTES + COOKIE_BYTES + CHECK_BYTES
 """A cookie in its envelope."""

@@ -19,10 +19,12 @@ from pyspark.sql.types import StringType, StructField, StructType
 from antecede.eventlog.parquet import plain
 from antecede_audit.eventlog.event_lines import REASON, parse_lines, schema_of_lines
 from antecede_audit.eventlog.table_rules import complaints
-from antecede_audit.spark.event_logs import PARQUET, WITNESSED, lines_schema, stored_types
+from antecede_audit.jobs.event_logs import PARQUET, WITNESSED
+from antecede_audit.paths import local_path
+from antecede_audit.spark.event_logs import lines_schema, stored_types
 from antecede_audit.spark.job_names import named
 from antecede_audit.spark.schemas import EVENTS
-from antecede_audit.spark.storage import is_local_path, literal, local_path
+from antecede_audit.spark.storage import is_local_path, literal
 from antecede_audit.spark.watch.state import write_batch
 
 ArrowTable: TypeAlias = Any

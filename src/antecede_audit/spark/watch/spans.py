@@ -18,6 +18,7 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from antecede.eventlog.processes import FOLDER as NAMES_FOLDER
@@ -143,7 +144,7 @@ class SpanWatch:
 
     def _write_findings(self, session: SparkSession, fresh: list[DataFrame], number: int) -> int:
         """Write what came too early; how much there is."""
-        nothing = session.createDataFrame([], VIOLATIONS)
+        nothing = session.createDataFrame([], from_arrow_schema(VIOLATIONS))
         found = reduce(DataFrame.unionByName, fresh, nothing).persist()
         count = found.count()
         write_batch(found, f"{self._out}/violations/batch={number}", count)

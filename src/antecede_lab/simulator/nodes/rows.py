@@ -7,8 +7,7 @@ from mypy_extensions import i64, mypyc_attr
 from antecede.core.packets import Message, Packet
 from antecede.transport.event_rows import EventSink
 from antecede_audit.judging.accounts import Account, Send
-from antecede_lab.simulator.metadata_size import MetadataSize
-from antecede_lab.simulator.observer import Observer
+from antecede_lab.simulator.observer import MetadataSize, Observer
 
 MEETING_NS: Final = 10_000_000_000
 """Nodes have so long to meet before the traffic begins, where no policy says otherwise."""

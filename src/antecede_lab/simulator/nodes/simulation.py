@@ -23,8 +23,7 @@ from antecede.network_model.faults import Faults, FaultyNetwork
 from antecede.transport.peer_lifecycle import LEAVE_WHEN_RELEASED
 from antecede_audit.judging.accounts import Account, Send
 from antecede_lab.simulator.calendar import ARRIVAL, TIMER, WAKE, Calendar, CalendarEvent
-from antecede_lab.simulator.engine import PROGRESS_PERIOD, Progress
-from antecede_lab.simulator.metadata_size import MetadataSize
+from antecede_lab.simulator.engine import PROGRESS_PERIOD, Progress, Tags
 from antecede_lab.simulator.networks import shifted
 from antecede_lab.simulator.nodes.adversary import Adversary, InterceptedPacket
 from antecede_lab.simulator.nodes.departures import DepartureLog
@@ -54,8 +53,7 @@ from antecede_lab.simulator.nodes.journals import MemoryJournal
 from antecede_lab.simulator.nodes.making import SOCKET_BYTES, identity_of, make_endpoint
 from antecede_lab.simulator.nodes.policy import SilencePolicy
 from antecede_lab.simulator.nodes.rows import MEETING_NS, ObservedNode
-from antecede_lab.simulator.observer import Observer
-from antecede_lab.simulator.tags import Tags
+from antecede_lab.simulator.observer import MetadataSize, Observer
 from antecede_lab.simulator.workloads.workload import Agenda, Submission, Workload
 
 BEGIN: Final = 8

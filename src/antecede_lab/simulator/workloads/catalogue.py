@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias, final
 
 from antecede.core.errors import LocalError, not_called
+from antecede.units import parse_count, parse_number, parse_share
 from antecede_audit.eventlog.workload import read_workload
-from antecede_lab.simulator.workloads.broadcast import Broadcast
 from antecede_lab.simulator.workloads.groups import Groups
+from antecede_lab.simulator.workloads.open_loop import Broadcast, Poisson
 from antecede_lab.simulator.workloads.pipeline import Pipeline
-from antecede_lab.simulator.workloads.poisson import Poisson
 from antecede_lab.simulator.workloads.replay import Replay
 from antecede_lab.simulator.workloads.request_reply import RequestReply
 from antecede_lab.simulator.workloads.service_dag import (
@@ -22,8 +22,73 @@ from antecede_lab.simulator.workloads.service_dag import (
     calls_per_request,
     layered_services,
 )
-from antecede_lab.simulator.workloads.settings import Parameter, Setting, WorkloadSettings
 from antecede_lab.simulator.workloads.workload import Workload, check_seed
+
+Setting: TypeAlias = int | float | str
+
+
+@final
+class Parameter:
+    """Something about a workload that can be set."""
+
+    def __init__(self, name: str, default: Setting, meaning: str) -> None:
+        self.name: Final = name
+        self.default: Final = default
+        self.meaning: Final = meaning
+
+    def __repr__(self) -> str:
+        return f"Parameter({self.name!r}, {self.default!r})"
+
+
+@final
+class WorkloadSettings:
+    """The value of every parameter: what was given, or else the default."""
+
+    def __init__(
+        self, owner: str, parameters: tuple[Parameter, ...], given: Mapping[str, Setting]
+    ) -> None:
+        names = [parameter.name for parameter in parameters]
+        for name in given:
+            if name not in names:
+                known = ", ".join(names) if names else "none"
+                raise LocalError(f"{owner} has no setting {name!r}; it has: {known}")
+        self._values: Final = {
+            parameter.name: converted(parameter, given.get(parameter.name, parameter.default))
+            for parameter in parameters
+        }
+
+    def whole(self, name: str) -> int:
+        """The value of a parameter that is a whole number."""
+        value = self._values[name]
+        assert isinstance(value, int), "its default is a whole number"
+        return value
+
+    def number(self, name: str) -> float:
+        """The value of a parameter that is a number."""
+        value = self._values[name]
+        assert isinstance(value, float), "its default is a number"
+        return value
+
+    def text(self, name: str) -> str:
+        """The value of a parameter that is a text."""
+        value = self._values[name]
+        assert isinstance(value, str), "its default is a text"
+        return value
+
+
+def converted(parameter: Parameter, value: Setting) -> Setting:
+    """The value in the type of the parameter's default."""
+    default = parameter.default
+    if isinstance(default, str):
+        return str(value)
+    try:
+        if isinstance(default, int):
+            return value if isinstance(value, int) else parse_count(str(value))
+        if isinstance(value, str):
+            return parse_share(value) if value.endswith("%") else parse_number(value)
+    except LocalError as error:
+        raise LocalError(f"{parameter.name}: {error}") from None
+    return float(value)
 
 
 @final

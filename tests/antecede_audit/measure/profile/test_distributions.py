@@ -6,13 +6,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from antecede_audit.measure.distributions import (
-    Distribution,
-    distributions_of,
-    histograms,
-    rows_by_run,
-)
+from antecede_audit.measure.distributions import Distribution, distributions_of
 from antecede_audit.report.profile_page import points_at_least, points_at_most
+from antecede_audit.spark.measure_stages import histograms, rows_by_run
 from antecede_lab.simulator.histogram import Histogram, bucket_of
 
 VALUES = [0, 0, 1, 5, 127, 128, 129, 1000, 10**6, 10**6 + 7, 10**12, (1 << 62) + 12345]

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from antecede_audit.eventlog.workload import WorkloadRow, as_fields
 from antecede_audit.measure import structure
-from antecede_audit.measure.structure import STRUCTURE, causal_structure
+from antecede_audit.measure.structure import STRUCTURE
+from antecede_audit.spark.profile_stages import causal_structure
 from tests.antecede_audit.measure.profile import slowly
 from tests.antecede_audit.measure.profile.workloads import REVIEW, damaged_workloads, frame
 
@@ -111,7 +113,7 @@ def table_of(rows: list[WorkloadRow]) -> list[dict[str, object]]:
 
 def test_the_stage_says_what_it_gives(spark: SparkSession) -> None:
     found = causal_structure(frame(spark, {"a": REVIEW}))
-    assert found.schema == STRUCTURE
+    assert found.schema == from_arrow_schema(STRUCTURE)
 
 
 def test_an_empty_workload_has_no_structure(spark: SparkSession) -> None:

@@ -13,13 +13,13 @@ import os
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Final, NamedTuple, final
+from typing import IO, Final, NamedTuple, Protocol, final
 from urllib.parse import urlsplit
 
 from antecede.core.errors import LocalError
 from antecede.eventlog.atomic_files import os_errors_as_local
+from antecede_audit.paths import local_path
 from antecede_audit.spans.formats.containers import HEAD_BYTES
-from antecede_audit.spark.storage import Storage, local_path
 
 PART_BYTES: Final = 64 << 20
 """Files that are larger are cut into parts of this size."""
@@ -45,6 +45,16 @@ ARCHIVES: Final = (".tar", ".tgz", ".txz", ".tbz2", ".zip")
 
 WHOLE: Final = -1
 """The end of a part that goes to the end of its file."""
+
+
+class FileSystems(Protocol):
+    """What finds files that may be on other machines."""
+
+    def local(self, path: str) -> Path | None:
+        """The path on this machine's disk; None if it is elsewhere."""
+
+    def files(self, path: str) -> list[tuple[str, int]]:
+        """The files at a path elsewhere, and below it, with their sizes."""
 
 
 class FilePart(NamedTuple):
@@ -81,7 +91,7 @@ class TraceFiles:
         return replace(self, files=files, skipped=tuple(sorted(known)))
 
 
-def find_files(paths: Sequence[str], places: Storage | None = None) -> TraceFiles:
+def find_files(paths: Sequence[str], places: FileSystems | None = None) -> TraceFiles:
     """The files at these paths; in folders, those whose names look like traces.
 
     Without `places` all of them are on this machine.
@@ -108,7 +118,7 @@ def find_files(paths: Sequence[str], places: Storage | None = None) -> TraceFile
     )
 
 
-def remote_files(path: str, places: Storage) -> Iterator[tuple[str, int, bool]]:
+def remote_files(path: str, places: FileSystems) -> Iterator[tuple[str, int, bool]]:
     """The files at a path elsewhere: path, size, and whether it was itself asked for."""
     found = places.files(path)
     if not found:
