@@ -22,8 +22,7 @@ from antecede_audit.shuffle import (
     without_gc,
 )
 from antecede_audit.spark.job_names import named
-from antecede_audit.spark.persisting import persist_packed
-from antecede_audit.spark.settings import BATCH_BY_BYTES, spark_conf
+from antecede_audit.spark.settings import BATCH_BY_BYTES, persist_packed, spark_conf
 
 
 def default_partitions(spark: SparkSession) -> int:
