@@ -100,10 +100,10 @@ def ingest(
         buckets = buckets_for(found, earlier, spark)
         tables = read_found(spark, found, manner, 0 if earlier is None else earlier.parts, buckets)
         if earlier is not None:
-            packed = named(partial(partition_records, buckets=buckets))
+            packed = partial(partition_records, buckets=buckets)
             schema = from_arrow_schema(PARCELS)
             stored = records_anywhere(spark, places, earlier)
-            tables = [*(one.mapInArrow(packed, schema) for one in stored), *tables]
+            tables = [*(one.mapInArrow(named(packed), schema) for one in stored), *tables]
         records = SparkShuffle(reduce(DataFrame.unionByName, tables)).kept(stack)
         asked = IngestRequest(found=found, earlier=earlier, run=run, repair=repair, tell=tell)
         summary, events = run_ingest(

@@ -45,8 +45,8 @@ class SparkShuffle(Shuffle):
 
     def rows(self, stage: Stage, schema: Schema) -> DataFrame:
         """What a stage makes of them, as a table of Spark's."""
-        stage = named(partial(without_gc, stage=stage))
-        return self._parcels.mapInArrow(stage, from_arrow_schema(schema))
+        columns = from_arrow_schema(schema)
+        return self._parcels.mapInArrow(named(partial(without_gc, stage=stage)), columns)
 
     def only(self, *sorts: str) -> "SparkShuffle":
         return SparkShuffle(self._parcels.where(F.col("sort").isin(*sorts)).select(*PARCELS.names))
