@@ -367,7 +367,9 @@ class Directory:
             return
         if contact is None and letter is None:
             contact = self.by_name.get(self.name_at(address))
-        if contact is not None and contact.record_refusal(reason):
+        if contact is None:
+            self.count_stale()
+        elif contact.record_refusal(reason):
             self._reports.append(
                 PeerRefused(name=contact.name, address=seen_at(address), reason=reason)
             )
@@ -381,6 +383,7 @@ class Directory:
         """
         session = self._by_peer_token.get(read_unknown(reader))
         if session is None:
+            self.count_stale()
             return None
         contact = self.by_name.get(session.name)
         if contact is None:
@@ -424,7 +427,7 @@ class Directory:
         return [n for n in self.expelled_speakers.split if n in by_name and by_name[n].expelled]
 
     def count_stale(self) -> None:
-        """A datagram of an incarnation that is over has come."""
+        """A datagram of, or for, an incarnation that is over or was never known has come."""
         self.stale += 1
 
     def try_acquire_answer(self, now_ns: i64) -> bool:

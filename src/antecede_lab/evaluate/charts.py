@@ -123,7 +123,8 @@ def spread_sheet(groups: Sequence[Group], network: str) -> Sheet | None:
     ]
     if not charts:
         return None
-    return Sheet(title=f"Latencies over {network}", charts=tuple(charts), columns=3)
+    where = f"{network}: {charts[0].title}" if len(charts) == 1 else network
+    return Sheet(title=f"Latencies over {where}", charts=tuple(charts), columns=3)
 
 
 def spread_chart(groups: Sequence[Group]) -> LineChart | None:
@@ -137,7 +138,8 @@ def spread_chart(groups: Sequence[Group]) -> LineChart | None:
             continue
         few = few or total < FEW_COPIES
         passed = 0
-        points: list[tuple[float, float]] = []
+        # From nothing: copies that all took the same time are a step, not a point.
+        points = [(max(LEAST_NS, float(buckets[0]["low_ns"])), 0.0)]
         for row in buckets:
             passed += row["copies"]
             points.append((max(LEAST_NS, float(row["high_ns"])), passed / total))

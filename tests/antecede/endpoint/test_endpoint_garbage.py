@@ -17,7 +17,7 @@ from antecede.events import PeerMet, PeerRefused
 from antecede.network_model.faults import Faults
 from antecede.transport.peer_lifecycle import LEAVE_WHEN_RELEASED
 from antecede.wire.frames import DATAGRAM, NO_KEY, NUMBER_AT, TOKEN_AT
-from antecede.wire.handshake import HELLO, REFUSE, UNKNOWN, WELCOME
+from antecede.wire.handshake import HELLO, REFUSE, UNKNOWN, WELCOME, write_refusal, write_unknown
 from tests.antecede.endpoint.endpoints import (
     ANN,
     BOB,
@@ -83,6 +83,14 @@ def test_any_bytes_from_anywhere_are_counted(data: bytes, first: int | None) -> 
     assert counted(ann) == 1
     assert ann.reports in ([], [PeerRefused(name="stranger", address="stranger", reason=ANY)])
     assert session_of(ann, BOB).met
+
+
+@pytest.mark.parametrize("data", [write_refusal("nobody", "no reason"), write_unknown(4_711)])
+def test_an_answer_to_nobody_is_counted(data: bytes) -> None:
+    post, ann, _ = met_pair()
+    post.deliver(Letter("stranger", address_of(ANN), data))
+    assert counted(ann) == 1
+    assert ann.reports == []
 
 
 class Anything(str):

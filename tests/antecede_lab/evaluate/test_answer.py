@@ -21,7 +21,7 @@ from antecede_lab.evaluate.answer import (
     markdown,
     packet_rows,
 )
-from antecede_lab.evaluate.charts import LEAST_NS, added_sheet, metadata_sheet
+from antecede_lab.evaluate.charts import LEAST_NS, added_sheet, metadata_sheet, spread_sheet
 from antecede_lab.evaluate.evaluate import greatest_difference
 from antecede_lab.evaluate.outputs import write_rows
 
@@ -218,3 +218,12 @@ def test_a_protocol_looks_the_same_in_both_figures() -> None:
     ]
     assert looks[0].items() <= looks[1].items()
     assert looks[0]
+
+
+def test_latencies_that_are_all_equal_are_a_step_under_the_name_of_their_setting() -> None:
+    [one] = {run["scenario"] for run in runs()}
+    sheet = spread_sheet(groups_of(runs()), "wan")
+    assert sheet is not None
+    assert sheet.title.startswith(f"Latencies over wan: {one}, n = ")
+    assert {line.points[0][1] for line in sheet.charts[0].series} == {0.0}
+    assert {line.points[-1][1] for line in sheet.charts[0].series} == {1.0}
