@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 from antecede.eventlog.atomic_files import check_replaceable
 from antecede.eventlog.parquet import reading
 from antecede.eventlog.schema import Event
-from antecede_audit.jobs.arrow_files import write_together
 from antecede_audit.jobs.audit_files import SmallLog, files_of, read_small
 from antecede_audit.jobs.event_logs import (
     WITNESSED,
@@ -30,6 +29,7 @@ from antecede_audit.jobs.event_logs import (
     process_names,
     spans_folder,
 )
+from antecede_audit.jobs.outputs import write_together
 from antecede_audit.judging.definition import ORDERS, PROCESS, TRACE, History, Order
 from antecede_audit.judging.finding_tables import (
     REPORTED,

@@ -36,7 +36,6 @@ from antecede_audit.shuffle import LocalShuffle, Shuffle
 from antecede_audit.spans import partitioning as packing
 from antecede_audit.spans.causes import COUNTED, WORK_SORT, keyed_workload, workload_batches
 from antecede_audit.spans.formats.catalogue import AUTO
-from antecede_audit.spans.names import run_named
 from antecede_audit.spans.partitioning import partition_records
 from antecede_audit.spans.reading import KNOWN, ReadOptions, read_together, record_batches
 from antecede_audit.spans.schemas import EVENTS, REJECTS, STORED_LINES, STORED_SPANS, WORKLOAD
@@ -47,7 +46,7 @@ from antecede_audit.spans.steps import (
     order_events,
     stored_spans,
 )
-from antecede_audit.spans.summary import IngestFacts, IngestSummary, summary_of
+from antecede_audit.spans.summary import IngestFacts, IngestSummary, run_named, summary_of
 from antecede_audit.spans.trace_files import FilePart, TraceFiles, find_files, parts_of
 
 SMALL_RECORDS: Final = 500_000

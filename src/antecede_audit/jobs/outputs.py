@@ -1,4 +1,4 @@
-"""Where the tables of an ingest go, on this machine."""
+"""Tables and a summary that jobs leave on this machine: all of them together, or none."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyarrow import parquet as pq
 
 from antecede.core.errors import LocalError
+from antecede.eventlog.atomic_files import os_errors_as_local, replace_folder_atomically
 from antecede.eventlog.layout import partition_folder
 from antecede.eventlog.processes import FOLDER as BESIDE_EVENTS
 from antecede.eventlog.processes import processes_schema
@@ -120,3 +121,24 @@ class OutputTables:
 
     def _write_text(self, name: str, text: str) -> None:
         (Path(self._stage) / name).write_bytes(text.encode())
+
+
+PART: Final = "part-00000.parquet"
+
+
+def write_together(
+    out: Path, tables: Mapping[str, ArrowTable], summary: object, replaced: Sequence[str]
+) -> None:
+    """Write tables, each under its path below `out`, and the summary.
+
+    `replaced` are the names in `out` that change hands, all together, once everything is written.
+    """
+    with (
+        replace_folder_atomically(out.absolute(), replaced) as stage,
+        os_errors_as_local(out, "write"),
+    ):
+        for name, table in tables.items():
+            (stage / name).mkdir(parents=True)
+            pq.write_table(table, stage / name / PART, compression="zstd")
+        text = json.dumps(summary, indent=2, ensure_ascii=False) + "\n"
+        (stage / SUMMARY).write_text(text, encoding="utf-8")

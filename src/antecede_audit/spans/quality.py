@@ -20,10 +20,10 @@ from antecede_audit.spans.call_columns import DUPLICATES, ORPHANS, UNHEARD, call
 from antecede_audit.spans.clocks import GAP, MESSAGE, gap_rows, repair_clocks
 from antecede_audit.spans.damage import check_readable
 from antecede_audit.spans.formats.catalogue import AUTO
-from antecede_audit.spans.names import names_of
 from antecede_audit.spans.partitioning import MOVED_SPANS, fields_of
 from antecede_audit.spans.reading import ReadOptions, read_together, record_batches
 from antecede_audit.spans.schemas import FILES, MESSAGES, REJECTS
+from antecede_audit.spans.summary import names_of
 from antecede_audit.spans.trace_files import find_files, parts_of
 
 SPANS_MAX: Final = 1_000_000

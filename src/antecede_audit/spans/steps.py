@@ -24,7 +24,6 @@ from antecede_audit.spans import partitioning as packing
 from antecede_audit.spans.clocks import MESSAGE, instants, repair_clocks
 from antecede_audit.spans.damage import NOT_READ, check_readable, damaged_files
 from antecede_audit.spans.messages import FOUND, SAMPLE, SAMPLED, TALLIES, TALLY, messages_of_traces
-from antecede_audit.spans.names import names_of
 from antecede_audit.spans.reading import KNOWN
 from antecede_audit.spans.schemas import (
     FILES,
@@ -39,6 +38,7 @@ from antecede_audit.spans.summary import (
     IngestFacts,
     OrderCounts,
     ReadCounts,
+    names_of,
 )
 
 SAMPLE_OF_A_TASK: Final = 1 << 11

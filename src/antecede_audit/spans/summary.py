@@ -1,6 +1,7 @@
 """What is known about traces while they are ingested, and the summary that follows from it."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Self
 
@@ -9,6 +10,7 @@ import numpy as np
 from antecede_audit.columns.arrow_rows import Integers
 from antecede_audit.columns.clock_offsets import ClockOffsets, Gap
 from antecede_audit.spans.call_columns import TALLIES
+from antecede_audit.spans.formats.records import INSTANCE
 from antecede_audit.spans.trace_files import TraceFiles
 
 REPEATED: Final = "repeated_receptions"
@@ -207,3 +209,25 @@ def contradictions_of(
         for gap in clocks.beyond_repair(gaps)
     ]
     return sorted(found, key=lambda pair: (-pair.backwards, pair.sender, pair.receiver))
+
+
+def names_of(keys: Iterable[str]) -> dict[str, str]:
+    """A name for each process, in the order of their numbers.
+
+    A service with one instance is called by its own name, instances of others as service@instance.
+    """
+    known = set(keys)
+    instances = Counter(key.partition(INSTANCE)[0] for key in known)
+    names = {}
+    for key in known:
+        service, _, instance = key.partition(INSTANCE)
+        names[key] = f"{service}@{instance}" if instance and instances[service] > 1 else service
+    numeric = all(name.isascii() and name.isdigit() for name in names.values())
+    order = sorted(names, key=lambda key: (int(names[key]) if numeric else 0, names[key], key))
+    return {key: names[key] for key in order}
+
+
+def run_named(path: str) -> str:
+    """What a run is called after a file or folder."""
+    name = path.rstrip("/").rpartition("/")[2]
+    return name.lstrip(".").partition(".")[0] or "ingested"

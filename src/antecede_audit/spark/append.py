@@ -68,6 +68,6 @@ def records_anywhere(
         here = places.local(place)
         if places.exists(place) if here is None else here.is_dir():
             stored = spark.read.schema(from_arrow_schema(columns)).parquet(literal(place))
-            stage = named(partial(as_records, sort=sort))
-            tables.append(stored.mapInArrow(stage, from_arrow_schema(layouts.RECORDS)))
+            stage = partial(as_records, sort=sort)
+            tables.append(stored.mapInArrow(named(stage), from_arrow_schema(layouts.RECORDS)))
     return tables

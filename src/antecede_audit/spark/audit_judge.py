@@ -37,9 +37,8 @@ from antecede_audit.spark.long_flights import (
     with_windows,
 )
 from antecede_audit.spark.open_copies import count_open, join_ends, lost_copies, resolve_from_log
-from antecede_audit.spark.persisting import persist_packed
 from antecede_audit.spark.pieces import LogReader
-from antecede_audit.spark.settings import BATCH_BY_ROWS, spark_conf
+from antecede_audit.spark.settings import BATCH_BY_ROWS, persist_packed, spark_conf
 from antecede_audit.spark.survey import Flights, LogSurvey, extent_of, with_run_numbers
 from antecede_audit.spark.verdict import clock_contradictions, scattered_runs
 

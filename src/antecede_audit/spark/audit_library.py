@@ -27,9 +27,8 @@ from antecede_audit.spark.audit_judge import JudgedLog, Tell, judged_events, set
 from antecede_audit.spark.audit_stages import counted
 from antecede_audit.spark.event_logs import narrowed, with_all_columns
 from antecede_audit.spark.job_names import named_jobs, silent
-from antecede_audit.spark.persisting import PersistedTables, persist_packed, persisted
 from antecede_audit.spark.pieces import LogReader, of_rows
-from antecede_audit.spark.settings import spark_conf
+from antecede_audit.spark.settings import PersistedTables, persist_packed, persisted, spark_conf
 from antecede_audit.spark.survey import LogSurvey, survey_log
 
 NOTHING_CUT: Final[Mapping[str, Set[int]]] = {}

@@ -23,12 +23,11 @@ from antecede_audit.jobs.outputs import REPLACED, OutputTables, check_apart
 from antecede_audit.parcels import PARCELS
 from antecede_audit.shuffle import ROWS_OF_A_TASK, ROWS_WORTH_A_TASK, without_gc
 from antecede_audit.spans.formats.catalogue import AUTO
-from antecede_audit.spans.names import run_named
 from antecede_audit.spans.partitioning import partition_records
 from antecede_audit.spans.reading import ReadOptions, read_contents, read_parts
 from antecede_audit.spans.schemas import EVENTS, LONG, PARTS, table
 from antecede_audit.spans.steps import OrderedCopies
-from antecede_audit.spans.summary import IngestSummary
+from antecede_audit.spans.summary import IngestSummary, run_named
 from antecede_audit.spans.trace_files import TraceFiles, find_files, tasks_of, weight_of_file
 from antecede_audit.spark.append import earlier_anywhere, records_anywhere, without_known_anywhere
 from antecede_audit.spark.job_names import named, named_jobs
@@ -101,10 +100,10 @@ def ingest(
         buckets = buckets_for(found, earlier, spark)
         tables = read_found(spark, found, manner, 0 if earlier is None else earlier.parts, buckets)
         if earlier is not None:
-            packed = named(partial(partition_records, buckets=buckets))
+            packed = partial(partition_records, buckets=buckets)
             schema = from_arrow_schema(PARCELS)
             stored = records_anywhere(spark, places, earlier)
-            tables = [*(one.mapInArrow(packed, schema) for one in stored), *tables]
+            tables = [*(one.mapInArrow(named(packed), schema) for one in stored), *tables]
         records = SparkShuffle(reduce(DataFrame.unionByName, tables)).kept(stack)
         asked = IngestRequest(found=found, earlier=earlier, run=run, repair=repair, tell=tell)
         summary, events = run_ingest(

@@ -20,9 +20,14 @@ from antecede_audit.spans.schemas import RECORDS, SPAN, STORED_AS
 from antecede_audit.spans.steps import count_records, extract_messages, order_events
 from antecede_audit.spark.ingest import event_log
 from antecede_audit.spark.job_names import named, named_jobs
-from antecede_audit.spark.persisting import PersistedTables, persisted
 from antecede_audit.spark.schemas import PROCESSES
-from antecede_audit.spark.settings import BATCH_BY_BYTES, BATCH_BY_ROWS, spark_conf
+from antecede_audit.spark.settings import (
+    BATCH_BY_BYTES,
+    BATCH_BY_ROWS,
+    PersistedTables,
+    persisted,
+    spark_conf,
+)
 from antecede_audit.spark.shuffle import SparkShuffle, default_partitions
 
 REQUIRED: Final = ("trace_id", "span_id", "process", "start_ns")

@@ -28,8 +28,8 @@ from antecede_audit.spark.measure_stages import (
     rows_by_run,
     travelling,
 )
-from antecede_audit.spark.persisting import persisted
 from antecede_audit.spark.schemas import EVENTS
+from antecede_audit.spark.settings import persisted
 from antecede_audit.spark.storage import Storage
 from antecede_audit.spark.survey import gather_facts
 

@@ -29,10 +29,10 @@ from antecede_audit.spark import profile_stages as stages
 from antecede_audit.spark.event_logs import narrowed, stored_types, with_all_columns
 from antecede_audit.spark.job_names import named_jobs
 from antecede_audit.spark.measure_stages import histograms, rows_by_run
-from antecede_audit.spark.persisting import persisted
 from antecede_audit.spark.profile_stages import causal_structure, structure_values
 from antecede_audit.spark.sampling import ENTRIES_MAX, Sampled, run_sizes, sampled, scaled
 from antecede_audit.spark.schemas import PROCESSES, WORKLOAD, with_run_id
+from antecede_audit.spark.settings import persisted
 from antecede_audit.spark.storage import Storage, literal
 from antecede_audit.spark.survey import gather_facts
 from antecede_audit.spark.written_rows import check_rows

@@ -15,7 +15,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
-from antecede_audit.spark.persisting import persisted
+from antecede_audit.spark.settings import persisted
 
 ENTRIES_MAX: Final = 12_000_000
 """A task takes so many messages, copies and causes of one run together: about 2 GB."""

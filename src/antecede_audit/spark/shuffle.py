@@ -22,8 +22,7 @@ from antecede_audit.shuffle import (
     without_gc,
 )
 from antecede_audit.spark.job_names import named
-from antecede_audit.spark.persisting import persist_packed
-from antecede_audit.spark.settings import BATCH_BY_BYTES, spark_conf
+from antecede_audit.spark.settings import BATCH_BY_BYTES, persist_packed, spark_conf
 
 
 def default_partitions(spark: SparkSession) -> int:
@@ -46,8 +45,8 @@ class SparkShuffle(Shuffle):
 
     def rows(self, stage: Stage, schema: Schema) -> DataFrame:
         """What a stage makes of them, as a table of Spark's."""
-        stage = named(partial(without_gc, stage=stage))
-        return self._parcels.mapInArrow(stage, from_arrow_schema(schema))
+        columns = from_arrow_schema(schema)
+        return self._parcels.mapInArrow(named(partial(without_gc, stage=stage)), columns)
 
     def only(self, *sorts: str) -> "SparkShuffle":
         return SparkShuffle(self._parcels.where(F.col("sort").isin(*sorts)).select(*PARCELS.names))

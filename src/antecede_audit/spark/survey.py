@@ -42,8 +42,8 @@ from antecede_audit.judging.log_columns import READ, TRACE_ID, EventColumns, Run
 from antecede_audit.judging.run_sizes import GREATEST, LEAST, SUMS, RunSize, runs_of
 from antecede_audit.judging.slice_plan import RunExtent
 from antecede_audit.spark.job_names import named
-from antecede_audit.spark.persisting import persisted
 from antecede_audit.spark.pieces import LogReader, Reader, of_rows
+from antecede_audit.spark.settings import persisted
 
 Flights: TypeAlias = NDArray[np.int64]
 """When copies began and ended, and at which processes, a row each."""

@@ -12,8 +12,7 @@ import pytest
 from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
-from antecede_audit.spans.names import run_named
-from antecede_audit.spans.summary import Contradiction, FormatCount, IngestSummary
+from antecede_audit.spans.summary import Contradiction, FormatCount, IngestSummary, run_named
 from antecede_cli.audit.ingest_tables import period_text, print_summary
 from antecede_cli.console import Console
 from antecede_cli.main import main

@@ -1,7 +1,7 @@
 """What processes are called, and in which order they are numbered."""
 
 from antecede_audit.spans.formats.records import process_key
-from antecede_audit.spans.names import names_of
+from antecede_audit.spans.summary import names_of
 
 
 def test_instances_are_named_only_where_a_service_has_several() -> None:

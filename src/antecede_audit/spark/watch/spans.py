@@ -24,9 +24,9 @@ from pyspark.sql.types import StructType
 from antecede.eventlog.processes import FOLDER as NAMES_FOLDER
 from antecede_audit.judging.finding_tables import VIOLATIONS
 from antecede_audit.spark.ingest_library import spans_to_events
-from antecede_audit.spark.persisting import persisted
 from antecede_audit.spark.readers import SPAN_ROWS
 from antecede_audit.spark.schemas import PROCESSES, with_run_id
+from antecede_audit.spark.settings import persisted
 from antecede_audit.spark.watch.history import write_progress
 from antecede_audit.spark.watch.progress import BatchProgress
 from antecede_audit.spark.watch.state import (
