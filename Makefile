@@ -62,12 +62,12 @@ coverage: $(INSTALLED) ## Which lines the tests reach (interpreted, without Spar
 mutants: $(INSTALLED) ## Change the sources a little, and see whether the tests notice: MUTANTS="path --number 20"
 	$(RUN) -m tests.mutation $(MUTANTS)
 
-check: $(INSTALLED) ## Lint, format, types, import contracts, tidiness
+check: $(INSTALLED) ## Lint, format, types, import contracts, tidiness, what the documents name and link to
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy $(CHECKED)
 	$(VENV)/bin/lint-imports --no-cache
-	$(RUN) -m pytest -q tests/test_tidy.py
+	$(RUN) -m pytest -q tests/test_tidy.py $(addprefix tests/documents/test_,links.py named_places.py named_tests.py)
 
 compile: $(COMPILED) ## Build the compiled package into build/compiled, if anything has changed
 
