@@ -115,6 +115,13 @@ class ListenerThread:
                 self.callbacks.on_failure(f"an event listener, called with {report!r},")
 
 
+class InHand(threading.local):
+    """What the calling thread took last and has not confirmed; each thread has its own."""
+
+    def __init__(self) -> None:
+        self.messages: list[InboundMessage] = []
+
+
 class BlockingNode:
     """A node that any thread can use."""
 
@@ -130,7 +137,7 @@ class BlockingNode:
             raise
         self._announcer.callbacks = self._node._callbacks
         # With a journal: what each thread took last, unless it confirms by itself.
-        self._in_hand: Final = threading.local()
+        self._in_hand: Final = InHand()
         self._confirms: Final = settings.journal is not None and settings.confirm == "next"
         if settings.journal is not None:
             self._in_loop(lambda node: node.journal.serve_threads())
@@ -249,7 +256,7 @@ class BlockingNode:
         self._confirm_in_hand()
         message = self._next(timeout)
         if self._confirms:
-            self._in_hand.taken = [message]
+            self._in_hand.messages = [message]
         return message
 
     def _check_asker(self) -> None:
@@ -294,9 +301,9 @@ class BlockingNode:
     def _confirm_in_hand(self) -> None:
         """Who asks for more is done with what it took before."""
         if self._confirms:
-            for message in getattr(self._in_hand, "taken", ()):
+            for message in self._in_hand.messages:
                 message.done()
-            self._in_hand.taken = []
+            self._in_hand.messages = []
 
     def receive_ready(self) -> list[InboundMessage]:
         """The messages that have already been delivered, in order; perhaps none. Never waits."""
@@ -304,7 +311,7 @@ class BlockingNode:
         self._confirm_in_hand()
         ready = self._all_ready()
         if self._confirms:
-            self._in_hand.taken = ready
+            self._in_hand.messages = ready
         return ready
 
     def _all_ready(self) -> list[InboundMessage]:
