@@ -28,6 +28,7 @@ from antecede.runtime.commit_thread import CommitWriter
 from antecede.runtime.deliveries import Deliveries
 from antecede.runtime.errors import NodeClosed
 from antecede.runtime.notifier import Notifier
+from antecede.runtime.observe.stats import JournalStats
 from antecede.transport.datagram import Datagram
 
 if TYPE_CHECKING:
@@ -40,25 +41,6 @@ LATER_SECONDS: Final = 0.05
 """Records that may wait are written after 50 ms, if nothing else is written before."""
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JournalStats:
-    """How things stand with a journal."""
-
-    size_bytes: int = 0
-    files: int = 0
-    """How many files were begun, in all lives: one more whenever it had outgrown its snapshot."""
-    commits: int = 0
-    written_bytes: int = 0
-    write_seconds: float = 0.0
-    """How long all writes have taken, synced if that is wanted."""
-    waiting: int = 0
-    """Groups that are being written, or wait for that."""
-    unconfirmed: int = 0
-    """Deliveries that would come again after a crash."""
-    accepting: bool = True
-    """Whether there is room for more."""
 
 
 class CommitGroup:
