@@ -16,13 +16,10 @@ SOURCES = Path(__file__).parent.parent / "src"
 PACKAGES = ("antecede", "antecede_audit", "antecede_cli", "antecede_lab")
 
 FOREIGN: dict[str, str] = {
-    "antecede/core/hybrid/node.py": (
-        "acked delivered early last_submitted last_transmitted notices_since_ns "
-        "permits_since_ns permitted_up_to unacked unacked_key unnoted unsent unsent_at"
-    ),
     "antecede/core/hybrid/rule.py": (
-        "acked acks_since_ns delivered due early last_transmitted notices_since_ns "
-        "permits_since_ns permitted permitted_up_to unsent unsent_at"
+        "acked acks_since_ns deferred_permits delivered early last_submitted last_transmitted "
+        "notices_since_ns permits_since_ns permitted permitted_up_to unacked unacked_key unsent "
+        "unsent_at"
     ),
     "antecede/core/outstanding.py": "on",
     "antecede/durability/node_state.py": "delivered",
