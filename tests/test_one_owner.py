@@ -25,7 +25,6 @@ FOREIGN: dict[str, str] = {
         "permits_since_ns permitted permitted_up_to unsent unsent_at"
     ),
     "antecede/core/outstanding.py": "on",
-    "antecede/durability/node_state.py": "delivered",
     "antecede/endpoint/crash_recovery.py": "expelled is_new last sent_before",
     "antecede/endpoint/endings.py": "accepts expelled is_new",
     "antecede/endpoint/expulsion_news.py": "told_of_expulsion",
