@@ -22,7 +22,6 @@ FOREIGN: dict[str, str] = {
         "unsent_at"
     ),
     "antecede/core/outstanding.py": "on",
-    "antecede/durability/node_state.py": "delivered",
     "antecede/endpoint/crash_recovery.py": "expelled is_new last sent_before",
     "antecede/endpoint/endings.py": "accepts expelled is_new",
     "antecede/endpoint/expulsion_news.py": "told_of_expulsion",
