@@ -57,8 +57,8 @@ class Inbox:
 
     def put(self, session: Session, sequence: i64, payload: bytes) -> None:
         """A message of a peer has been delivered; the last part of a payload brings the whole."""
-        session.credit.was_delivered(sequence, len(payload))
-        assembly = session.assembly
+        session.channel.flow_control.was_delivered(sequence, len(payload))
+        assembly = session.payload_assembler
         if assembly.on_delivered(sequence):
             self.unfinished.grew(assembly, len(payload))
             if assembly.add(payload, self._payload_limit):
@@ -72,7 +72,7 @@ class Inbox:
             self._refuse(session, number, size)
             return
         whole = payload if assembly.size == 0 else assembly.finish(payload)
-        if session.credit.add_unread(len(whole)):
+        if session.channel.flow_control.add_unread(len(whole)):
             self.unread.append(session)
         self.delivered += 1
         name, written = session.name, session.written_name
@@ -115,11 +115,13 @@ class Inbox:
 
     def blocks_a_peer(self) -> bool:
         """Whether a peer may have to wait until somebody takes messages."""
-        return any(session.credit.blocks_peer() for session in self.unread)
+        return any(session.channel.flow_control.blocks_peer() for session in self.unread)
 
     def held_up(self) -> list[str]:
         """The peers of which that is true."""
-        return [session.name for session in self.unread if session.credit.blocks_peer()]
+        return [
+            session.name for session in self.unread if session.channel.flow_control.blocks_peer()
+        ]
 
     def _refuse(self, session: Session, sequence: i64, size: i64) -> None:
         """The peer was told how much we take; the application is told that it did not care."""

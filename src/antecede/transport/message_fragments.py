@@ -164,6 +164,10 @@ class PayloadAssembler:
         # How many bytes of all parts at this node had come when this payload last grew.
         self.grown_at: i64 = 0
 
+    def on_grown(self, come: i64) -> None:
+        """It has got a part, when `come` bytes of parts had come from all peers."""
+        self.grown_at = come
+
     def delivered_up_to(self, sequence: i64) -> None:
         """Before a crash everything up to this id was delivered."""
         self._last_delivered = sequence
