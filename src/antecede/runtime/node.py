@@ -91,8 +91,8 @@ class Node:
         self._reader: Final = FairReader(
             self._on_input_end, self._on_time, endpoint, carrier.now_ns, self._loop
         )
-        state = None if committer is None else committer.durable_state
-        self._deliveries: Final = Deliveries(settings.name, endpoint, self._on_consumed, state)
+        recorder = None if committer is None else committer.recorder
+        self._deliveries: Final = Deliveries(settings.name, endpoint, self._on_consumed, recorder)
         self._callbacks: Final = Callbacks(settings.name)
         self._enforcer: Final = ExpulsionEnforcer(
             settings.policy, endpoint, self._callbacks, carrier.now_ns()
@@ -677,7 +677,7 @@ class Node:
         committer = self._committer
         if committer is None:
             return None
-        for known in committer.durable_state.peers():
+        for known in committer.recorder.state.peers():
             if known.name not in self._endpoint.directory.by_name:
                 # It was added later, or let in: it will say hello.
                 seen_at = (self.address.host, 0) if known.stranger else None
@@ -697,5 +697,5 @@ class Node:
                 stop=self.abandon,
             )
         )
-        committer.durable_state.handling.wake = self._plan_flush
+        committer.recorder.unconfirmed.wake = self._plan_flush
         return AppJournal(committer, confirming, self._plan_flush)
