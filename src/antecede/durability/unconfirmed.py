@@ -117,6 +117,18 @@ class UnconfirmedDeliveries:
         # What is to be written with the next confirmation; None: struck out.
         self._held: dict[str, bytes | None] = {}
 
+    def begin(
+        self,
+        wake: Callable[[], None],
+        pass_on: Callable[[int], None],
+        on_disk: Awaitable[None],
+    ) -> None:
+        """Call `wake` when something changes that nobody else notices, and `pass_on` to confirm;
+        `on_disk`, awaited, ends when everything that was confirmed before is on disk."""
+        self.wake = wake
+        self.pass_on = pass_on
+        self.on_disk = on_disk
+
     # Deliveries.
 
     def deliver(
@@ -161,6 +173,10 @@ class UnconfirmedDeliveries:
             most -= 1
         self.in_hand = None
         return None
+
+    def clear_in_hand(self) -> None:
+        """No plain function is called now."""
+        self.in_hand = None
 
     def confirm(self, number: i64) -> None:
         """The application is done with a payload; once is enough."""

@@ -14,7 +14,6 @@ from contextlib import suppress
 from typing import Final, Self, TypeAlias
 
 from antecede.core.errors import LocalError
-from antecede.durability.node_state import DurableNodeState
 from antecede.durability.unconfirmed import InboundMessage, UnconfirmedDeliveries
 from antecede.endpoint.endpoint import Endpoint
 from antecede.runtime.callbacks import EXITS, is_ending
@@ -48,16 +47,14 @@ class Deliveries:
         name: str,
         endpoint: Endpoint,
         consumed: Callable[[], None],
-        durable_state: DurableNodeState | None = None,
+        confirming: Confirming | None = None,
     ) -> None:
         self._name: Final = name
         self._endpoint: Final = endpoint
         # To be called when messages were taken: their senders get credit for them.
         self._consumed: Final = consumed
         self._loop: Final = asyncio.get_running_loop()
-        self.confirming: Final = (
-            None if durable_state is None else Confirming(name, durable_state.handling, self._loop)
-        )
+        self.confirming: Final = confirming
         """With a journal: what is confirmed, and when."""
         # Both are in reverse order, so that the next message is popped from the end.
         self._ready: list[InboundMessage] = []
@@ -155,7 +152,7 @@ class Deliveries:
             raise LocalError("there is a handler already: one ordered point of delivery per node")
         self._handler = handler
         if self.confirming is not None:
-            self.confirming.by_asking = False
+            self.confirming.stop_by_asking()
         self._loop.call_soon(self._call, handler)
         self._news.notify()  # Whoever waits for a message is told that the handler gets it.
 
@@ -188,13 +185,6 @@ class Deliveries:
             return True
         self._news.resume()
         return False
-
-    def deliver_soon(self) -> None:
-        """There are new messages; a waiting task takes them in the next turn."""
-        if self._handler is not None:
-            self._call(self._handler)
-        else:
-            self._news.notify()
 
     def notify(self) -> None:
         """Let whoever waits look again."""
@@ -323,7 +313,7 @@ class Deliveries:
             message = handling.in_hand
             if message is not None and not self._try_await(handler, message, result):
                 self._has_returned(message)
-        handling.in_hand = None
+        handling.clear_in_hand()
 
     def _try_await(self, handler: Handler, message: InboundMessage, result: object) -> bool:
         """Whether it is no plain function: from now on a task awaits it for every message."""

@@ -15,8 +15,8 @@ from antecede import blocking
 from antecede.core.errors import Fenced, LocalError
 from antecede.durability.errors import JournalCorrupt, JournalFailed, JournalFull, JournalInUse
 from antecede.events import NodeFenced, PeerMet, PeerRestarted, Report
+from antecede.runtime.committer import JournalStats
 from antecede.runtime.errors import BadConfiguration, PeerGone, Stranded
-from antecede.runtime.journal_committer import JournalStats
 from antecede.runtime.node import Node
 from antecede.runtime.observe.prometheus import exposition
 from antecede.runtime.security.keys import SecretKey
