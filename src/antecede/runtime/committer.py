@@ -1,36 +1,13 @@
 """How what a turn has produced comes to show: at once, or, with a journal, when it is on disk."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from antecede.core.errors import AntecedeError
 from antecede.endpoint.endpoint import Endpoint
 from antecede.events import Report
 from antecede.runtime.carriers.carrier import Carrier
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JournalStats:
-    """How things stand with a journal."""
-
-    size_bytes: int = 0
-    files: int = 0
-    """How many files were begun, in all lives: one more whenever it had outgrown its snapshot."""
-    commits: int = 0
-    written_bytes: int = 0
-    write_seconds: float = 0.0
-    """How long all writes have taken, synced if that is wanted."""
-    waiting: int = 0
-    """Groups that are being written, or wait for that."""
-    unconfirmed: int = 0
-    """Deliveries that would come again after a crash."""
-    accepting: bool = True
-    """Whether there is room for more."""
-
-
-NO_JOURNAL: Final = JournalStats()
-"""Of a node without one."""
+from antecede.runtime.observe.stats import NO_JOURNAL, JournalStats
 
 
 class Committer:

@@ -24,9 +24,10 @@ from antecede.events import Report
 from antecede.runtime.callbacks import EXITS, Callbacks
 from antecede.runtime.carriers.carrier import Carrier
 from antecede.runtime.commit_thread import CommitWriter
-from antecede.runtime.committer import Committer, JournalStats
+from antecede.runtime.committer import Committer
 from antecede.runtime.errors import NodeClosed
 from antecede.runtime.notifier import Notifier
+from antecede.runtime.observe.stats import JournalStats
 from antecede.runtime.turn import Turn
 from antecede.transport.datagram import Datagram
 

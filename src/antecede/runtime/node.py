@@ -47,7 +47,8 @@ from antecede.runtime.observe.explain import (
     reasons_unmet,
 )
 from antecede.runtime.observe.stalls import Stalls
-from antecede.runtime.observe.stats import Health, Stats, StatsReader, health_of
+from antecede.runtime.observe.stats import Health, Stats
+from antecede.runtime.observe.stats_reader import StatsReader, health_of
 from antecede.runtime.outbound import Outbound
 from antecede.runtime.security.noise_handshake import NoiseCrypto
 from antecede.runtime.targets import Payload

@@ -15,10 +15,10 @@ from antecede import blocking
 from antecede.core.errors import Fenced, LocalError
 from antecede.durability.errors import JournalCorrupt, JournalFailed, JournalFull, JournalInUse
 from antecede.events import NodeFenced, PeerMet, PeerRestarted, Report
-from antecede.runtime.committer import JournalStats
 from antecede.runtime.errors import BadConfiguration, PeerGone, Stranded
 from antecede.runtime.node import Node
 from antecede.runtime.observe.prometheus import exposition
+from antecede.runtime.observe.stats import JournalStats
 from antecede.runtime.security.keys import SecretKey
 from antecede.runtime.typed_node import JsonCodec, TypedNode
 from antecede.testing import TestNetwork

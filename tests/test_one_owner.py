@@ -1,0 +1,327 @@
+"""Who writes which field: only the file of the class that has it.
+
+The table is drawn from the source. Of an assignment `x.y = …` (`+=` and `del` too) the class of `x`
+is looked up where it is written down: an annotation, a constructor's call, or a field that has one.
+Where it is not, the class may be any that has a field `y`, and one of this file is assumed.
+"""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TypeGuard
+
+SOURCES = Path(__file__).parent.parent / "src"
+PACKAGES = ("antecede", "antecede_audit", "antecede_cli", "antecede_lab")
+
+FOREIGN: dict[str, str] = {
+    "antecede/core/hybrid/node.py": (
+        "acked delivered early last_submitted last_transmitted notices_since_ns "
+        "permits_since_ns permitted_up_to unacked unacked_key unnoted unsent unsent_at"
+    ),
+    "antecede/core/hybrid/rule.py": (
+        "acked acks_since_ns delivered due early last_transmitted notices_since_ns "
+        "permits_since_ns permitted permitted_up_to unsent unsent_at"
+    ),
+    "antecede/core/outstanding.py": "on",
+    "antecede/durability/node_state.py": "delivered",
+    "antecede/endpoint/crash_recovery.py": "expelled is_new last sent_before",
+    "antecede/endpoint/endings.py": "expelled is_new",
+    "antecede/endpoint/expulsion_news.py": "told_of_expulsion",
+    "antecede/endpoint/incarnations.py": "incarnation",
+    "antecede/endpoint/waiting_for.py": "asked due taken",
+    "antecede/membership/contact.py": "keeps sent_before version",
+    "antecede/membership/directory.py": "address datagram_size keeps met recalled",
+    "antecede/membership/expulsions.py": "keeps seal",
+    "antecede/membership/failure_detector.py": "departed_then our_members ping_due",
+    "antecede/membership/handshake_crypto.py": "receiving_seal",
+    "antecede/membership/identity.py": (
+        "delivered echo keeps met order payload_limit process socket_bytes window"
+    ),
+    "antecede/membership/newcomers.py": "is_new",
+    "antecede/membership/unfinished.py": "grown_at",
+    "antecede/runtime/blocking.py": "messages",
+    "antecede/runtime/discovery.py": "failures",
+    "antecede/runtime/observe/event_recorder.py": "offset_ns",
+    "antecede/runtime/test_network.py": "now_ns",
+    "antecede/transport/datagram_reader.py": "its_members",
+    "antecede/transport/datagram_writer.py": "controls delivered due eliciting permit size trial",
+    "antecede_audit/spark/audit_judge.py": "blurs count overlap_ns",
+    "antecede_audit/spark/session.py": "_gateway",
+    "antecede_cli/json_lines.py": "on_urgent",
+    "antecede_lab/chaos/cluster.py": (
+        "child cuts datagrams faults kills left_out lives lost over paused pauses ready "
+        "seconds taken_along wrongly_left_out"
+    ),
+    "antecede_lab/chaos/proxy/relay.py": (
+        "cut forwarded forwarded_bytes nowhere overflowed refused"
+    ),
+    "antecede_lab/checker/expulsion_search.py": "states",
+    "antecede_lab/datasets/fetching.py": "size",
+    "antecede_lab/protocols/facts/draft.py": "stamp",
+    "antecede_lab/protocols/facts/inbox.py": "delivered early",
+    "antecede_lab/protocols/facts/parking.py": "snapshot",
+    "antecede_lab/protocols/facts/past.py": "index",
+    "antecede_lab/protocols/facts/process.py": (
+        "acked acks_since_ns blocking heard_exceptions last_submitted last_transmitted "
+        "notices_since_ns opened permits_since_ns told unclean unsent_at wanted"
+    ),
+    "antecede_lab/protocols/facts/stalls.py": "on since_ns",
+    "antecede_lab/protocols/facts/state.py": (
+        "acked early last_transmitted unclean unnoted unsent_at"
+    ),
+    "antecede_lab/protocols/mf.py": "on",
+    "antecede_lab/protocols/psync.py": "on",
+    "antecede_lab/simulator/engine.py": "number",
+    "antecede_lab/simulator/nodes/rows.py": "sends",
+    "antecede_lab/simulator/nodes/simulation.py": (
+        "account backlog holds_back leaving number paused socket socket_bytes timer_ns touched"
+    ),
+    "antecede_lab/simulator/reliable_link.py": "expected on unsent_at",
+    "antecede_lab/simulator/workloads/workload.py": "number",
+    "antecede_lab/wire/forms.py": "encoded",
+}
+"""Fields that a file still assigns though their class is in another: each of them should go."""
+
+Scope = dict[str, set[str]]
+"""The classes that a name may be of."""
+
+
+@dataclass
+class Owner:
+    """A class of the source."""
+
+    name: str
+    file: str
+    bases: set[str]
+    fields: dict[str, set[str]] = field(default_factory=dict)
+    """Its fields, and the classes that each may be of, as far as the source says so."""
+
+
+@dataclass(frozen=True, order=True)
+class Assignment:
+    """A field that is assigned by somebody else than `self`."""
+
+    file: str
+    field: str
+    line: int
+    owners: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} assigns {self.field} of {' or '.join(self.owners)}"
+
+
+class Source:
+    """All classes of some files."""
+
+    def __init__(self, files: dict[str, str]) -> None:
+        self._trees = {name: ast.parse(text) for name, text in files.items()}
+        self.classes: dict[str, list[Owner]] = {}
+        for name, tree in self._trees.items():
+            for node in ast.walk(tree):
+                if isinstance(node, ast.ClassDef):
+                    self._add(name, node)
+
+    def foreign(self) -> list[Assignment]:
+        """Assignments to fields whose class is in another file."""
+        found: list[Assignment] = []
+        for file, tree in self._trees.items():
+            for node, scope in functions(tree):
+                for target in stored(node):
+                    owners = self._owners(target, scope)
+                    if owners and all(owner.file != file for owner in owners):
+                        names = tuple(sorted({f"{one.name} ({one.file})" for one in owners}))
+                        found.append(Assignment(file, target.attr, target.lineno, names))
+        return sorted(set(found))
+
+    def _owners(self, target: ast.Attribute, scope: Scope) -> list[Owner]:
+        """The classes that may have the field which is assigned; none if it is `self`'s own."""
+        if isinstance(target.value, ast.Name) and target.value.id in ("self", "cls"):
+            return []
+        written = [
+            owner
+            for name in self._classes_of(target.value, scope)
+            for owner in self._line_of(name)
+            if target.attr in owner.fields
+        ]
+        if written:
+            return written
+        return [
+            owner for same in self.classes.values() for owner in same if target.attr in owner.fields
+        ]
+
+    def _classes_of(self, node: ast.expr, scope: Scope) -> set[str]:
+        if isinstance(node, ast.Name):
+            return scope.get(node.id, set())
+        if isinstance(node, ast.Attribute):
+            return {
+                name
+                for holder in self._classes_of(node.value, scope)
+                for owner in self._line_of(holder)
+                for name in owner.fields.get(node.attr, set())
+            }
+        return set()
+
+    def _line_of(self, name: str) -> list[Owner]:
+        """The classes of that name, and those that they inherit from."""
+        found: list[Owner] = []
+        waiting = [name]
+        while waiting:
+            for owner in self.classes.get(waiting.pop(), []):
+                if owner not in found:
+                    found.append(owner)
+                    waiting += owner.bases
+        return found
+
+    def _add(self, file: str, node: ast.ClassDef) -> None:
+        bases = {name for base in node.bases for name in named_classes(base)}
+        owner = Owner(node.name, file, bases)
+        self.classes.setdefault(node.name, []).append(owner)
+        for member in node.body:
+            if isinstance(member, ast.AnnAssign) and isinstance(member.target, ast.Name):
+                owner.fields.setdefault(member.target.id, set()).update(
+                    named_classes(member.annotation)
+                )
+        for function, scope in functions(node):
+            for name, classes in own_fields(function, scope):
+                owner.fields.setdefault(name, set()).update(classes)
+
+
+def functions(tree: ast.AST) -> Iterator[tuple[ast.AST, Scope]]:
+    """All functions, each with the classes that its names may be of."""
+    for node in ast.walk(tree):
+        holder = node.name if isinstance(node, ast.ClassDef) else ""
+        for member in ast.iter_child_nodes(node):
+            if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield member, scope_of(member, holder)
+
+
+def scope_of(function: ast.FunctionDef | ast.AsyncFunctionDef, holder: str) -> Scope:
+    """The classes of the names in a function, a method of the class `holder` if it has a name."""
+    scope: Scope = {"self": {holder}} if holder else {}
+    arguments = function.args
+    for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+        if argument.annotation is not None:
+            scope[argument.arg] = named_classes(argument.annotation)
+    for node in ast.walk(function):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            scope[node.target.id] = named_classes(node.annotation)
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    scope.setdefault(target.id, set()).update(named_classes(node.value.func))
+    return scope
+
+
+def own_fields(function: ast.AST, scope: Scope) -> Iterator[tuple[str, set[str]]]:
+    """The fields of `self` that a method assigns, and their classes as far as it says so."""
+    for node in ast.walk(function):
+        if not isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
+            continue
+        classes: set[str] = set()
+        if isinstance(node, ast.AnnAssign):
+            classes |= named_classes(node.annotation)
+        if isinstance(node.value, ast.Call):
+            classes |= named_classes(node.value.func)
+        elif isinstance(node.value, ast.Name):
+            classes |= scope.get(node.value.id, set())
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            for part in ast.walk(target):
+                if is_stored(part) and ast.unparse(part.value) == "self":
+                    yield part.attr, classes
+
+
+def stored(function: ast.AST) -> Iterator[ast.Attribute]:
+    """The attributes that a function assigns or deletes."""
+    for node in ast.walk(function):
+        if is_stored(node):
+            yield node
+
+
+def is_stored(node: ast.AST) -> TypeGuard[ast.Attribute]:
+    return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del)
+
+
+def named_classes(annotation: ast.expr) -> set[str]:
+    """The classes that an annotation names; not those inside of a container."""
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        return named_classes(ast.parse(annotation.value, mode="eval").body)
+    if isinstance(annotation, ast.BinOp):
+        return named_classes(annotation.left) | named_classes(annotation.right)
+    if isinstance(annotation, ast.Subscript) and ast.unparse(annotation.value) == "Final":
+        return named_classes(annotation.slice)
+    if isinstance(annotation, ast.Subscript):
+        return named_classes(annotation.value)
+    if isinstance(annotation, ast.Attribute):
+        return {annotation.attr}
+    return {annotation.id} if isinstance(annotation, ast.Name) else set()
+
+
+@cache
+def assignments() -> list[Assignment]:
+    """Those of the whole source."""
+    files = {
+        file.relative_to(SOURCES).as_posix(): file.read_text(encoding="utf-8")
+        for package in PACKAGES
+        for file in (SOURCES / package).rglob("*.py")
+    }
+    return Source(files).foreign()
+
+
+def test_every_field_is_assigned_in_the_file_of_its_class() -> None:
+    foreign = [one for one in assignments() if one.field not in FOREIGN.get(one.file, "").split()]
+    assert not foreign, "\n".join(map(str, foreign))
+
+
+def test_every_exception_is_still_needed() -> None:
+    found = {(one.file, one.field) for one in assignments()}
+    listed = {(file, name) for file, names in FOREIGN.items() for name in names.split()}
+    assert listed <= found, sorted(listed - found)
+
+
+OWNER = """
+class Path:
+    def __init__(self) -> None:
+        self.lost = 0
+        self.probes = 0
+
+class Wide(Path):
+    pass
+
+class Session:
+    def __init__(self, path: Path) -> None:
+        self.path: Final = path
+
+    def reset(self, other: "Session") -> None:
+        other.path = self.path
+"""
+
+
+def fields_assigned(text: str) -> list[str]:
+    """Those that a file beside the one above assigns."""
+    return [one.field for one in Source({"owner.py": OWNER, "other.py": text}).foreign()]
+
+
+def test_an_assignment_in_another_file_is_found() -> None:
+    assert fields_assigned("def f(path: Path) -> None: path.lost = 1") == ["lost"]
+    assert fields_assigned("def f(session: Session) -> None: session.path.lost += 1") == ["lost"]
+    assert fields_assigned("def f(wide: Wide | None) -> None: del wide.lost") == ["lost"]
+    assert fields_assigned("def f(): path = Path(); path.lost, path.probes = 1, 2") == [
+        "lost",
+        "probes",
+    ]
+    assert fields_assigned("def f(unknown): unknown.lost = 1") == ["lost"]
+
+
+def test_a_class_with_a_field_of_that_name_does_not_hide_another() -> None:
+    own = "class Loss:\n    lost: int\n"
+    assert fields_assigned(own + "def f(loss: Loss) -> None: loss.lost = 1") == []
+    assert fields_assigned(own + "def f(unknown): unknown.lost = 1") == []
+    assert fields_assigned(own + "def f(path: Path) -> None: path.lost = 1") == ["lost"]
+
+
+def test_who_assigns_its_own_or_a_stranger_to_the_source_is_not_listed() -> None:
+    assert Source({"owner.py": OWNER}).foreign() == []
+    assert fields_assigned("class Longer(Path):\n    def f(self): self.lost = 1") == []
+    assert fields_assigned("def f(thread): thread.daemon = True") == []
