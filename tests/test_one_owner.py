@@ -41,15 +41,11 @@ FOREIGN: dict[str, str] = {
     ),
     "antecede/membership/newcomers.py": "is_new",
     "antecede/membership/unfinished.py": "grown_at",
-    "antecede/runtime/blocking.py": "messages",
-    "antecede/runtime/discovery.py": "failures",
     "antecede/runtime/observe/event_recorder.py": "offset_ns",
-    "antecede/runtime/test_network.py": "now_ns",
     "antecede/transport/datagram_reader.py": "its_members",
     "antecede/transport/datagram_writer.py": "controls delivered due eliciting permit size trial",
     "antecede_audit/spark/audit_judge.py": "blurs count overlap_ns",
     "antecede_audit/spark/session.py": "_gateway",
-    "antecede_cli/json_lines.py": "on_urgent",
     "antecede_lab/chaos/cluster.py": (
         "child cuts datagrams faults kills left_out lives lost over paused pauses ready "
         "seconds taken_along wrongly_left_out"

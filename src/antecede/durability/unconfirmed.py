@@ -5,6 +5,7 @@ together with the values that were put while it was handled; what is not confirm
 after a crash.
 """
 
+from collections import deque
 from collections.abc import Awaitable, Callable, Generator
 from typing import Final, final
 
@@ -152,18 +153,18 @@ class UnconfirmedDeliveries:
 
     def call_handler(
         self,
-        messages: list[InboundMessage],
+        messages: deque[InboundMessage],
         handler: Callable[[InboundMessage], object],
         most: i64,
         confirms: bool,
     ) -> object:
-        """Call a plain function with the last of `messages`, the one before, and so on.
+        """Call a plain function with the first of `messages`, the next, and so on.
 
         What it returns from is confirmed, if returning `confirms`, unless it answers something:
         that is returned. Then, and if it raises, `in_hand` is the message in question.
         """
         while most > 0 and messages:
-            message = messages.pop()
+            message = messages.popleft()
             self.in_hand = message
             answer = handler(message)
             if answer is not None:

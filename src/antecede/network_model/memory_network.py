@@ -115,6 +115,11 @@ class MemoryNetwork:
             self._count += 1
             heappush(self._arrivals, (second_ns, self._count, target, source, data))
 
+    def pass_time(self, until_ns: i64) -> None:
+        """Let the clock go on to this time, if it has not come that far."""
+        if until_ns > self.now_ns:
+            self.now_ns = until_ns
+
     def next_arrival_ns(self) -> i64:
         """When the next datagram arrives; `NEVER_NS` if none is on its way."""
         return self._arrivals[0][0] if self._arrivals else NEVER_NS

@@ -292,6 +292,13 @@ class ListenerThread:
                 self.callbacks.on_failure(f"an event listener, called with {report!r},")
 
 
+class InHandOfThread(threading.local):
+    """What each thread has taken and not confirmed."""
+
+    def __init__(self) -> None:
+        self.messages: list[InboundMessage] = []
+
+
 class BlockingNode:
     """A node that any thread can use."""
 
@@ -307,7 +314,7 @@ class BlockingNode:
             raise
         self._announcer.callbacks = self._node._callbacks
         # With a journal: what each thread took last, unless it confirms by itself.
-        self._in_hand: Final = threading.local()
+        self._in_hand: Final = InHandOfThread()
         self._confirms: Final = settings.journal is not None and settings.confirm == "next"
         if settings.journal is not None:
             self._in_loop(lambda node: node.journal.serve_threads())
@@ -471,7 +478,7 @@ class BlockingNode:
     def _confirm_in_hand(self) -> None:
         """Who asks for more is done with what it took before."""
         if self._confirms:
-            for message in getattr(self._in_hand, "messages", ()):
+            for message in self._in_hand.messages:
                 message.done()
             self._in_hand.messages = []
 

@@ -33,6 +33,10 @@ class Callbacks:
         self.failures = 0
         """How often it has raised."""
 
+    def count_failure(self) -> None:
+        """It has raised, and that was logged."""
+        self.failures += 1
+
     def on_failure(self, what: str) -> None:
         """Log and count the exception that is being handled; `what` names who has raised it."""
         self.failures += 1

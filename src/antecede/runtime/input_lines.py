@@ -45,12 +45,16 @@ class InputLines:
         self._loop = asyncio.get_running_loop()
         self._lines: asyncio.Queue[bytes | UrgentLine] = asyncio.Queue()
         self._is_urgent = urgent
-        self.on_urgent: Callable[[], None] = do_nothing
-        """Called when an urgent line has come."""
+        # Called when an urgent line has come.
+        self._on_urgent: Callable[[], None] = do_nothing
         # Those that have not been taken, in their order; each stands in the queue as well.
         self._urgent: deque[UrgentLine] = deque()
         self._room = threading.Semaphore(LINES_AHEAD)
         threading.Thread(target=self._read, name="antecede-input", daemon=True).start()
+
+    def when_urgent(self, action: Callable[[], None]) -> None:
+        """Call this whenever an urgent line has come."""
+        self._on_urgent = action
 
     async def next_line(self) -> bytes:
         """The next line; empty at the end."""
@@ -78,7 +82,7 @@ class InputLines:
         urgent = UrgentLine(line)
         self._urgent.append(urgent)
         self._lines.put_nowait(urgent)  # Its turn, if it has not been taken out before.
-        self.on_urgent()
+        self._on_urgent()
 
     def _read(self) -> None:
         # Past the buffered reader: the interpreter, when it exits, would want the lock that a

@@ -30,7 +30,7 @@ from antecede.runtime.config.names import checked_name
 from antecede.runtime.config.peers import PeerState, read_keys
 from antecede.runtime.config.settings import AddressLike, KeysLike, Settings
 from antecede.runtime.confirming import Confirming, InHand
-from antecede.runtime.deliveries import Deliveries, Handler
+from antecede.runtime.deliveries import ConfirmingReader, Deliveries, Handler
 from antecede.runtime.errors import NodeClosed, Stranded, TimedOut, UnknownPeer, fenced_sentence
 from antecede.runtime.introducing import Introductions
 from antecede.runtime.journal_committer import JournalCommitter, OpenJournal
@@ -331,17 +331,14 @@ class Node:
 
     # Receiving.
 
-    def __aiter__(self) -> Deliveries:
+    def __aiter__(self) -> Deliveries | ConfirmingReader:
         self._belonging.check()
         self._deliveries.check_asker()
-        return self._deliveries
+        return self._deliveries.reader()
 
     def __anext__(self) -> Coroutine[None, None, InboundMessage]:
         self._belonging.check()
-        confirming = self._deliveries.confirming
-        if confirming is None:
-            return self._deliveries.__anext__()
-        return self._deliveries.next_kept(confirming, confirming.ask())
+        return self._deliveries.reader().__anext__()
 
     def receive(self, timeout: float | None = None) -> Coroutine[None, None, InboundMessage]:
         """The next message; `TimedOut` if none comes in time, `NodeClosed` if none will.
