@@ -16,16 +16,12 @@ SOURCES = Path(__file__).parent.parent / "src"
 PACKAGES = ("antecede", "antecede_audit", "antecede_cli", "antecede_lab")
 
 FOREIGN: dict[str, str] = {
-    "antecede/core/hybrid/node.py": (
-        "acked delivered early last_submitted last_transmitted notices_since_ns "
-        "permits_since_ns permitted_up_to unacked unacked_key unnoted unsent unsent_at"
-    ),
     "antecede/core/hybrid/rule.py": (
-        "acked acks_since_ns delivered due early last_transmitted notices_since_ns "
-        "permits_since_ns permitted permitted_up_to unsent unsent_at"
+        "acked acks_since_ns deferred_permits delivered early last_submitted last_transmitted "
+        "notices_since_ns permits_since_ns permitted permitted_up_to unacked unacked_key unsent "
+        "unsent_at"
     ),
     "antecede/core/outstanding.py": "on",
-    "antecede/durability/node_state.py": "delivered",
     "antecede/endpoint/crash_recovery.py": "expelled is_new last sent_before",
     "antecede/endpoint/endings.py": "expelled is_new",
     "antecede/endpoint/expulsion_news.py": "told_of_expulsion",
@@ -41,7 +37,6 @@ FOREIGN: dict[str, str] = {
     ),
     "antecede/membership/newcomers.py": "is_new",
     "antecede/membership/unfinished.py": "grown_at",
-    "antecede/runtime/observe/event_recorder.py": "offset_ns",
     "antecede/transport/datagram_reader.py": "its_members",
     "antecede/transport/datagram_writer.py": "controls delivered due eliciting permit size trial",
     "antecede_audit/spark/audit_judge.py": "blurs count overlap_ns",

@@ -115,11 +115,6 @@ class MemoryNetwork:
             self._count += 1
             heappush(self._arrivals, (second_ns, self._count, target, source, data))
 
-    def pass_time(self, until_ns: i64) -> None:
-        """Let the clock go on to this time, if it has not come that far."""
-        if until_ns > self.now_ns:
-            self.now_ns = until_ns
-
     def next_arrival_ns(self) -> i64:
         """When the next datagram arrives; `NEVER_NS` if none is on its way."""
         return self._arrivals[0][0] if self._arrivals else NEVER_NS
@@ -143,8 +138,7 @@ class MemoryNetwork:
         next_ns = self.next_ns()
         if next_ns == NEVER_NS:
             return False
-        if next_ns > self.now_ns:
-            self.now_ns = next_ns
+        self.advance_to(next_ns)
         touched: dict[str, bool] = {}
         while self._arrivals and self._arrivals[0][0] <= self.now_ns:
             _, _, target, source, data = heappop(self._arrivals)
@@ -159,6 +153,11 @@ class MemoryNetwork:
         for address in touched:
             self.collect(address)
         return True
+
+    def advance_to(self, time_ns: i64) -> None:
+        """Let time pass until then; it never runs back."""
+        if time_ns > self.now_ns:
+            self.now_ns = time_ns
 
     def run_for(self, duration_ns: int) -> None:
         """Let everything happen that will happen within `duration_ns`."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, final
 from antecede.core.errors import AntecedeError
 from antecede.durability.errors import JournalFailed, JournalFull, JournalUnavailable
 from antecede.durability.journal import Journal
-from antecede.durability.node_state import DurableNodeState
+from antecede.durability.recorder import JournalRecorder
 from antecede.endpoint.endpoint import Endpoint
 from antecede.events import Report
 from antecede.runtime.callbacks import EXITS, Callbacks
@@ -49,14 +49,14 @@ class OpenJournal:
     def __init__(
         self,
         journal: Journal,
-        state: DurableNodeState,
+        recorder: JournalRecorder,
         core: list[bytes],
         *,
         threaded: bool,
         kernel: "KernelSync | None" = None,
     ) -> None:
         self.journal: Final = journal
-        self.state: Final = state
+        self.recorder: Final = recorder
         self.core: Final = core
         """What the core of the former process had written."""
         self.writer: Final = CommitWriter(
@@ -105,7 +105,7 @@ class JournalCommitter(Committer):
         super().__init__(endpoint, carrier, tell)
         self._opened: Final = opened
         self._journal: Final = opened.journal
-        self._state: Final = opened.state
+        self._recorder: Final = opened.recorder
         self._turn: Final = turn
         self._callbacks: Final = callbacks
         # Stops the node, because the disk has failed.
@@ -136,11 +136,11 @@ class JournalCommitter(Committer):
     def begin(self) -> None:
         """Restore what the journal holds, and begin a new file with it; the peers were added."""
         endpoint = self._endpoint
-        if self._state.resumed:
+        if self._recorder.resumed:
             endpoint.resume(self._opened.core, self._carrier.now_ns())
         self._opened.core.clear()
-        self._unreported = endpoint.survival.untold()
-        self._journal.rotate_file(endpoint.survival.snapshot())
+        self._unreported = endpoint.crash_recovery.unreported()
+        self._journal.rotate_file(endpoint.crash_recovery.snapshot())
 
     def report_with(self, after: Callable[[Callable[[], None]], None]) -> None:
         """Call `after` with an action to do once the application has everything that was told."""
@@ -149,12 +149,12 @@ class JournalCommitter(Committer):
     def report_unreported(self) -> None:
         """Somebody listens: tell soon what the former process may not have told."""
         if self._unreported:
-            self._loop.call_soon(self._tell_unreported, list(self._state.untold.losses))
+            self._loop.call_soon(self._tell_unreported, list(self._recorder.state.losses.by_number))
 
     def _tell_unreported(self, numbers: list[int]) -> None:
-        untold, self._unreported = self._unreported, []
-        if untold and not self._closed:
-            self._tell_all(untold)
+        unreported, self._unreported = self._unreported, []
+        if unreported and not self._closed:
+            self._tell_all(unreported)
             self._on_reported(numbers)
 
     def _tell_all(self, reports: list[Report]) -> None:
@@ -165,7 +165,7 @@ class JournalCommitter(Committer):
         """When the application has what it was told, it need not be told again after a crash."""
         if losses:
             self._call(
-                partial(self._after_telling, partial(self._state.on_losses_reported, losses))
+                partial(self._after_telling, partial(self._recorder.on_losses_reported, losses))
             )
 
     def _call(self, action: Callable[[], None]) -> None:
@@ -215,7 +215,7 @@ class JournalCommitter(Committer):
             written_bytes=journal.written_bytes,
             write_seconds=journal.write_ns / 1e9,
             waiting=self._begun - self._done + (1 if self._wanted else 0),
-            unconfirmed=self._state.handling.unconfirmed(),
+            unconfirmed=self._recorder.unconfirmed.unconfirmed(),
             accepting=self.failure() is None,
         )
 
@@ -228,7 +228,7 @@ class JournalCommitter(Committer):
                 raise self.failed
             await self._shown.wait()
         if self._done < awaited:
-            raise self.failed or NodeClosed(self._state.name)
+            raise self.failed or NodeClosed(self._recorder.state.name)
 
     def when_durable(self, action: Callable[[], None]) -> None:
         """Do this when everything that has happened until now is on disk; in order."""
@@ -255,7 +255,7 @@ class JournalCommitter(Committer):
     async def end_life(self) -> None:
         """The node leaves. If nobody misses anything of it, it begins a new life next time."""
         if self._endpoint.buffered() == 0:
-            self._state.on_life_ended("it has left")
+            self._recorder.on_life_ended("it has left")
         self.end_turn()
         await self._finish()
 
@@ -272,12 +272,12 @@ class JournalCommitter(Committer):
         self._opened.writer.stop()
         try:
             if write and self.failed is None and self.full is None:
-                self._journal.commit_body(self._later + self._endpoint.survival.changes())
+                self._journal.commit_body(self._later + self._endpoint.crash_recovery.changes())
         except AntecedeError as error:
             log.error("%s", error)
         finally:
             self._journal.close()
-            self._state.handling.end(NeverOnDisk(self._state.name, self.failed))
+            self._recorder.unconfirmed.end(NeverOnDisk(self._recorder.state.name, self.failed))
             self._shown.notify()
 
     def leave_to_parent(self) -> None:
@@ -296,14 +296,14 @@ class JournalCommitter(Committer):
         # All that is written now, and only that, may show when it is.
         group.reports += endpoint.reports
         endpoint.reports.clear()
-        group.losses = self._state.untold.take_fresh()
+        group.losses = self._recorder.state.losses.take_fresh()
         group.deliveries = endpoint.inbox.uncommitted()
-        survival = endpoint.survival
+        recovery = endpoint.crash_recovery
         if self._journal.needs_rotation() and self._journal.prepare():
-            group.snapshot = survival.snapshot()
+            group.snapshot = recovery.snapshot()
         else:
-            group.body = self._later + survival.changes()
-            if not group.body or not (self._hurry or survival.urgent):
+            group.body = self._later + recovery.changes()
+            if not group.body or not (self._hurry or recovery.urgent):
                 # That something is over may wait, and everything else shows at once.
                 self._write_later(group.body)
                 self._on_committed()
@@ -368,7 +368,7 @@ class JournalCommitter(Committer):
         if self._closed or self._writing is None:
             return
         if self._journal.would_shrink() and self._journal.prepare():
-            self._writing.snapshot = self._endpoint.survival.snapshot()
+            self._writing.snapshot = self._endpoint.crash_recovery.snapshot()
         self._attempt()
 
     def _on_committed(self) -> None:

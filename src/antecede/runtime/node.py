@@ -572,7 +572,7 @@ class Node:
 
     def _introduce_recalled(self, opened: OpenJournal) -> None:
         """Peers that are in the journal alone were added later, or let in: they will say hello."""
-        for known in opened.state.peers():
+        for known in opened.recorder.state.peers():
             if known.name not in self._endpoint.directory.by_name:
                 seen_at = (self.address.host, 0) if known.stranger else None
                 self._introductions.introduce(known.name, None, seen_at)
@@ -582,4 +582,4 @@ class Node:
 def make_confirming(settings: Settings, opened: OpenJournal) -> Confirming:
     """What is confirmed in this journal, and when."""
     by_hand = settings.confirm != "next"
-    return Confirming(settings.name, opened.state.handling, by_hand=by_hand)
+    return Confirming(settings.name, opened.recorder.unconfirmed, by_hand=by_hand)
