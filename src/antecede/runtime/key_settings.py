@@ -55,7 +55,9 @@ def make_key_ring(settings: Settings) -> KeyRing | None:
 def check_reload(before: Settings, after: Settings) -> None:
     """Refuse what cannot change without a restart."""
     if before.name != after.name:
-        raise BadConfiguration(f"{before.name} cannot become {after.name}: restart it")
+        raise BadConfiguration(
+            f"{before.name} cannot become {after.name}: restart it under that name"
+        )
     for way in ("key", "cluster_key", "insecure"):
         if bool(getattr(before, way)) != bool(getattr(after, way)):
             raise BadConfiguration(f"setting {way!r} cannot come or go without a restart")
@@ -75,7 +77,9 @@ def give_keys(
     Where nodes have keys of their own, a peer without one could not speak at all.
     """
     if crypto is None and keys:
-        raise BadConfiguration(f"there is a key of {name}, but none of this node's own")
+        raise BadConfiguration(
+            f"there is a key of {name}, but none of this node's own: open it with key=FILE"
+        )
     if crypto is not None:
         if settings.key is not None and not keys:
             raise BadConfiguration(f"there is no key of {name}: give it with keys=[...]")
@@ -98,7 +102,7 @@ def stays_local(settings: Settings) -> bool:
 
 
 def warn_if_insecure(settings: Settings, host: str) -> None:
-    """Somebody asked for it; still, it is said once."""
+    """Log once that a node talks beyond this machine without a key."""
     if settings.insecure and not is_loopback(host):
         log.warning(
             "%s has no key and listens at %s: whoever can send to it can read, forge and stop its "
