@@ -3,8 +3,8 @@
 The core decides what may leave and in which order; sessions decide when. What a session's path
 declares lost, the core is asked to transmit again. An endpoint only joins them:
 
-    application ─▶ sending ─▶ core driver ─▶ outgoing ─▶ writer ─▶ datagrams
-    application ◀─ inbox   ◀─ core driver ◀─ reader   ◀─ datagrams
+    application ─▶ sending ─▶ core driver ─▶ send queue ─▶ writer ─▶ datagrams
+    application ◀─ inbox   ◀─ core driver ◀─ reader ◀─ datagrams
 """
 
 from heapq import heappop, heappush
@@ -112,11 +112,11 @@ class Endpoint:
         self.inbox: Final = Inbox(
             me.payload_limit, self.reports, recorder, limits.open_to_strangers
         )
-        parts = OwnFragments()
+        own_fragments = OwnFragments()
         self._table: Final = SessionTable(recorder.state.last_id)
         self._expulsions: Final = Expulsions(me.name, me.incarnation, self._table, recorder)
         self._core: Final = ProtocolDriver(
-            me.name, process, self.inbox, parts, rows, self._table, self._expulsions
+            me.name, process, self.inbox, own_fragments, rows, self._table, self._expulsions
         )
         self.directory: Final = Directory(
             me,
@@ -129,7 +129,7 @@ class Endpoint:
             limits.meet_within_ns,
         )
         self.sending: Final = MessageSender(
-            self._core, limits, self.directory, self.inbox, parts, recorder
+            self._core, limits, self.directory, self.inbox, own_fragments, recorder
         )
         self.crash_recovery: Final = CrashRecovery(recorder, self._core, self._table, self.sending)
         self._sessions: Final = SessionFactory(
@@ -142,7 +142,7 @@ class Endpoint:
         self.waiting_for: Final = WaitingFor(me.name, process, self._table, limits.silent_ns)
         self._reader: Final = DatagramReader(self._core)
         self.detector: Final = FailureDetector(self.directory, self._table, process)
-        self._writer: Final = DatagramWriter(parts, self.out)
+        self._writer: Final = DatagramWriter(own_fragments, self.out)
         self._news = ExpulsionNews(self.directory, self._expulsions, self._writer, self.reports)
         self._endings: Final = Endings(
             me.name,
@@ -258,6 +258,10 @@ class Endpoint:
                 self._resuming.append(session)
         self._endings.settle(sessions, now_ns)
         self.reports.clear()
+
+    def set_deaf(self, deaf: bool) -> None:
+        """From now on what comes is dropped, or is not: what cannot be written down is not read."""
+        self.deaf = deaf
 
     def has_slept(self, slept_ns: i64, now_ns: i64) -> None:
         """This node did nothing for `slept_ns`: that is nobody's silence."""

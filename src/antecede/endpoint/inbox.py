@@ -58,20 +58,20 @@ class Inbox:
     def put(self, session: Session, sequence: i64, payload: bytes) -> None:
         """A message of a peer has been delivered; the last part of a payload brings the whole."""
         session.channel.flow_control.was_delivered(sequence, len(payload))
-        assembly = session.payload_assembler
-        if assembly.on_delivered(sequence):
-            self.unfinished.grew(assembly, len(payload))
-            if assembly.add(payload, self._payload_limit):
+        assembler = session.payload_assembler
+        if assembler.on_delivered(sequence):
+            self.unfinished.grew(assembler, len(payload))
+            if assembler.add(payload, self._payload_limit):
                 self._recorder.on_fragment_received(session.id, payload)
             return
-        number = assembly.number_of(sequence)
-        size = assembly.size + len(payload)
+        number = assembler.number_of(sequence)
+        size = assembler.size + len(payload)
         if size > self._payload_limit:
-            assembly.drop()
+            assembler.drop()
             self._recorder.on_payload_dropped(session.id)
             self._refuse(session, number, size)
             return
-        whole = payload if assembly.size == 0 else assembly.finish(payload)
+        whole = payload if assembler.size == 0 else assembler.finish(payload)
         if session.channel.flow_control.add_unread(len(whole)):
             self.unread.append(session)
         self.delivered += 1

@@ -75,11 +75,11 @@ class DatagramWriter:
     """Writes the datagrams of one node."""
 
     __slots__ = (
-        "_fragments",
         "_header",
         "_index",
         "_last",
         "_out",
+        "_own_fragments",
         "_room",
         "_size",
         "_surplus",
@@ -87,8 +87,8 @@ class DatagramWriter:
         "_writer",
     )
 
-    def __init__(self, fragments: OwnFragments, out: list[Datagram]) -> None:
-        self._fragments: Final = fragments
+    def __init__(self, own_fragments: OwnFragments, out: list[Datagram]) -> None:
+        self._own_fragments: Final = own_fragments
         self._out: Final = out
         self._writer: Final = BytesWriter()
         # What precedes the bytes that are written: the header, of a datagram that will be sealed.
@@ -299,11 +299,11 @@ class DatagramWriter:
             return False
         sequence = message.sequence
         surplus = self._surplus
-        if self._fragments.numbering.used:
-            surplus = sequence - self._fragments.numbering.of(sequence)
+        if self._own_fragments.numbering.used:
+            surplus = self._own_fragments.surplus_of(sequence)
             if surplus != self._surplus:
                 write_frame(writer, SEQUENCE_OFFSET, surplus)
-        if self._fragments.continues(sequence):
+        if self._own_fragments.continues(sequence):
             writer.append(u8(MESSAGE_FRAGMENT))
         start = len(writer)
         if isinstance(packet, DataPacket):
@@ -344,9 +344,9 @@ class DatagramWriter:
     def _fragment_prefix(self, sequence: i64) -> bytes:
         """What stands before a message that is a part, or that comes after one."""
         writer = BytesWriter()
-        if self._fragments.numbering.used:
-            write_frame(writer, SEQUENCE_OFFSET, sequence - self._fragments.numbering.of(sequence))
-        if self._fragments.continues(sequence):
+        if self._own_fragments.numbering.used:
+            write_frame(writer, SEQUENCE_OFFSET, self._own_fragments.surplus_of(sequence))
+        if self._own_fragments.continues(sequence):
             writer.append(u8(MESSAGE_FRAGMENT))
         return writer.getvalue()
 
