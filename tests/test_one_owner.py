@@ -18,31 +18,17 @@ PACKAGES = ("antecede", "antecede_audit", "antecede_cli", "antecede_lab")
 FOREIGN: dict[str, str] = {
     "antecede/core/hybrid/rule.py": (
         "acked acks_since_ns deferred_permits delivered early last_submitted last_transmitted "
-        "notices_since_ns permits_since_ns permitted permitted_up_to unacked unacked_key unsent "
-        "unsent_at"
+        "notices_since_ns permits_since_ns permitted permitted_up_to unacked unacked_key "
+        "unsent unsent_at"
     ),
     "antecede/core/outstanding.py": "on",
-    "antecede/endpoint/crash_recovery.py": "last sent_before",
     "antecede/endpoint/endings.py": "accepts",
-    "antecede/endpoint/expulsion_news.py": "told_of_expulsion",
     "antecede/endpoint/incarnations.py": "incarnation",
-    "antecede/endpoint/waiting_for.py": "asked due taken",
-    "antecede/membership/contact.py": "keeps sent_before version",
-    "antecede/membership/directory.py": "keeps met",
-    "antecede/membership/expulsions.py": "keeps seal",
-    "antecede/membership/failure_detector.py": "departed_then our_members ping_due",
-    "antecede/membership/handshake_crypto.py": "receiving_seal",
-    "antecede/membership/identity.py": (
-        "delivered echo keeps met order payload_limit process socket_bytes window"
-    ),
-    "antecede/membership/unfinished.py": "grown_at",
     "antecede/runtime/app_journal.py": "after_telling by_asking on_disk pass_on",
     "antecede/runtime/deliveries.py": "by_asking in_hand",
     "antecede/runtime/journal_committer.py": "accepts deaf",
     "antecede/runtime/key_settings.py": "_configured",
     "antecede/runtime/node.py": "by_asking by_returning closed closing slow_path wake",
-    "antecede/transport/datagram_reader.py": "its_members",
-    "antecede/transport/datagram_writer.py": "controls delivered due eliciting permit size trial",
     "antecede_audit/spark/audit_judge.py": "blurs count overlap_ns",
     "antecede_audit/spark/session.py": "_gateway",
     "antecede_lab/chaos/cluster.py": (

@@ -49,7 +49,7 @@ def chosen_targets(
                 targets.left_out.append(contact.name)
                 continue
             targets.awaited.append(contact.name)
-        elif contact.session.standing.phase == MET:
+        elif contact.session.lifecycle.phase == MET:
             limit = min(limit, contact.session.payload_limit)
         targets.contacts.append(contact)
     left_out = targets.left_out
