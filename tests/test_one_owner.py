@@ -22,13 +22,7 @@ FOREIGN: dict[str, str] = {
         "unsent unsent_at"
     ),
     "antecede/core/outstanding.py": "on",
-    "antecede/endpoint/endings.py": "accepts",
     "antecede/endpoint/incarnations.py": "incarnation",
-    "antecede/runtime/app_journal.py": "after_telling by_asking on_disk pass_on",
-    "antecede/runtime/deliveries.py": "by_asking in_hand",
-    "antecede/runtime/journal_committer.py": "accepts deaf",
-    "antecede/runtime/key_settings.py": "_configured",
-    "antecede/runtime/node.py": "by_asking by_returning closed closing slow_path wake",
     "antecede_audit/spark/audit_judge.py": "blurs count overlap_ns",
     "antecede_audit/spark/session.py": "_gateway",
     "antecede_lab/chaos/cluster.py": (

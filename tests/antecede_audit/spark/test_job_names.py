@@ -13,8 +13,7 @@ from antecede_audit.shuffle import ROWS_OF_A_TASK, ROWS_WORTH_A_TASK, tasks_by_s
 from antecede_audit.spark.audit_job import audit as audit_job
 from antecede_audit.spark.ingest import ingest
 from antecede_audit.spark.job_names import DESCRIPTION, named
-from antecede_audit.spark.measure import measure_logs
-from antecede_audit.spark.profile import profile
+from antecede_audit.spark.measure import measure_logs, profile
 from antecede_audit.spark.settings import spark_conf
 from antecede_lab.sweep.sweep import run_sweep
 from tests.antecede_audit.spans.samples import as_lines
@@ -148,7 +147,7 @@ def test_every_job_of_the_pipeline_says_what_it_does(spark: SparkSession, tmp_pa
     jobs: dict[str, Callable[[], object]] = {
         "ingest": lambda: ingest(spark, [str(tmp_path / "a.csv")], out),
         "audit": lambda: audit_job(spark, [f"{out}/events"], str(tmp_path / "found")),
-        "metrics": lambda: measure_logs(spark, [f"{out}/events"]),
+        "measure": lambda: measure_logs(spark, [f"{out}/events"]),
         "profile": lambda: profile(spark, out, str(tmp_path / "profile")),
         "sweep": lambda: run_sweep(spark, grid, tmp_path / "sweep"),
     }
