@@ -22,11 +22,7 @@ FOREIGN: dict[str, str] = {
         "unsent unsent_at"
     ),
     "antecede/core/outstanding.py": "on",
-    "antecede/endpoint/crash_recovery.py": "expelled is_new",
-    "antecede/endpoint/endings.py": "expelled is_new",
     "antecede/endpoint/incarnations.py": "incarnation",
-    "antecede/membership/directory.py": "address datagram_size recalled",
-    "antecede/membership/newcomers.py": "is_new",
     "antecede_audit/spark/audit_judge.py": "blurs count overlap_ns",
     "antecede_audit/spark/session.py": "_gateway",
     "antecede_lab/chaos/cluster.py": (

@@ -63,7 +63,7 @@ class KnownPeers:
             if known.name not in self._contacts:
                 seen_at = (self._carrier.address.host, 0) if known.stranger else None
                 self._introduce(known.name, None, seen_at)
-                self._contacts[known.name].recall()
+                self._contacts[known.name].mark_from_journal()
 
     def add(self, name: str, address: object, keys: tuple[PublicKey, ...]) -> None:
         """Introduce a peer; without an address it has to say hello first."""

@@ -176,13 +176,13 @@ class Node:
     def peers(self) -> Mapping[str, PeerState]:
         """All peers by name, each with its state: new, here, silent or away."""
         contacts = self._endpoint.directory.by_name
-        return {name: STATES[contact.state()] for name, contact in contacts.items()}
+        return {name: STATES[contact.state] for name, contact in contacts.items()}
 
     @property
     def online(self) -> tuple[str, ...]:
         """The names of the peers that get what is sent now: those here, also if they are silent."""
         contacts = self._endpoint.directory.by_name
-        return tuple(name for name, contact in contacts.items() if contact.session.is_here())
+        return tuple(name for name, contact in contacts.items() if contact.is_here)
 
     def add_peer(self, name: str, address: AddressLike | None = None, keys: KeysLike = ()) -> None:
         """Introduce a peer; without an address it has to say hello first.

@@ -133,7 +133,7 @@ def peer_stats(
     return PeerStats(
         name=session.name,
         met=session.met,
-        state=STATES[contact.state()],
+        state=STATES[contact.state],
         silent=session.lifecycle.silent,
         left=contact.expelled or session.is_gone(),
         refusal=contact.refusal or contact.objection,
