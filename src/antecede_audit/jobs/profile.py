@@ -18,10 +18,10 @@ import pyarrow.parquet as pq
 
 from antecede.core.errors import LocalError
 from antecede.eventlog.atomic_files import os_errors_as_local, replace_folder_atomically
-from antecede.eventlog.layout import PARTITION, common_source, partition_folder, run_id_of
-from antecede.eventlog.parquet import ArrowArray, ArrowSchema, ArrowTable, read_table, reading
+from antecede.eventlog.layout import PARTITION, partition_folder, run_id_of
+from antecede.eventlog.parquet import ArrowArray, ArrowSchema, ArrowTable, reading
 from antecede.eventlog.rules import JUDGED
-from antecede_audit.eventlog.table_rules import check_table
+from antecede_audit.eventlog.tables import read_event_table
 from antecede_audit.measure.distributions import bucket_number, distributions_of
 from antecede_audit.measure.instants import instants_of, open_at_once
 from antecede_audit.measure.run_profile import (
@@ -154,10 +154,7 @@ def read(files: Sequence[Path], columns: Sequence[str]) -> ArrowTable:
 
 def read_log(files: Sequence[Path]) -> ArrowTable:
     """The event log in these files; `LocalError` names a row that is wrong, if there is one."""
-    source = common_source(list(files))
-    table = read_table(files, source, JUDGED)
-    check_table(table, f"{source}, row", JUDGED)
-    return table
+    return read_event_table(files, JUDGED)
 
 
 def profiled(

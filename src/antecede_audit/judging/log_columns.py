@@ -4,7 +4,7 @@ Every log goes through here, whoever reads it: in one piece if it is small, and 
 piece in the workers of Spark.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -12,10 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from antecede.eventlog.rules import JUDGED
-from antecede.eventlog.schema import ALL_COLUMNS
 from antecede_audit.columns.hashing import hash_texts
-from antecede_audit.eventlog.event_lines import REASON
-from antecede_audit.eventlog.table_rules import complaints
 from antecede_audit.judging.copies import (
     NEVER,
     Flags,
@@ -39,45 +36,12 @@ READ: Final = JUDGED
 INTEGERS: Final = tuple(name for name in READ if name != "kind")
 
 TRACE_ID: Final = "trace_id"
-FILE: Final = b"file"
-ROW: Final = b"row"
-"""Where the rows of a table come from, if it says so: which file, and how many are before them."""
-
-
-def complaint_about(table: ArrowTable) -> str | None:
-    """What is wrong with the first row that is, and where it stands; None if all are right.
-
-    In: what `EventColumns` takes, in whatever types; `REASON` if somebody has looked at it before.
-    """
-    found = reasons_in(table)
-    first = next(found, None)
-    if first is None:
-        return None
-    number, reason = first
-    told = table.schema.metadata or {}
-    if FILE in told:
-        return f"{told[FILE].decode()}, row {int(told[ROW]) + number + 1}: {reason}"
-    run = table["run_id"][number].as_py()
-    return f"{run}: {reason}" if run else reason
-
-
-def reasons_in(table: ArrowTable) -> Iterator[tuple[int, str]]:
-    """The places of the rows that are wrong, and why."""
-    if table["run_id"].null_count:
-        yield pc.index(pc.is_null(table["run_id"]), value=True).as_py(), "column 'run_id' is null"
-    if REASON in table.column_names and table[REASON].null_count < len(table):
-        number = pc.index(pc.is_valid(table[REASON]), value=True).as_py()
-        yield number, table[REASON][number].as_py()
-    else:
-        there = [name for name in table.column_names if name in ALL_COLUMNS]
-        yield from complaints(table, {*READ, *there})
 
 
 class EventColumns:
     """Some rows of a log.
 
-    In: `READ`, source and run_id; trace_id if there are traces. `complaint_about` finds nothing
-    wrong with them.
+    In: what `checked` returns of `READ` and perhaps trace_id; source and run_id.
     """
 
     def __init__(self, table: ArrowTable) -> None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from antecede.core.errors import LocalError
 from antecede_audit.judging.copies import (
     LATEST,
     ROW_FIELDS,
@@ -20,7 +21,7 @@ from antecede_audit.judging.copies import (
     unpacked_columns,
 )
 from antecede_audit.judging.finding_tables import Columns, chosen, columns_of, latest_cause_of_each
-from antecede_audit.judging.log_columns import EventColumns, complaint_about
+from antecede_audit.judging.log_columns import EventColumns
 from antecede_audit.judging.raw_findings import packed_findings, violations_in
 from antecede_audit.judging.slice_plan import RunExtent, plan_slices
 from antecede_audit.judging.summary import VALUES_MAX, ViolationFigures
@@ -73,8 +74,9 @@ def test_a_file_that_lacks_a_column_is_no_event_log(tmp_path: Path) -> None:
     name, _ = many_rows(tmp_path)
     table = pq.read_table(name)
     pq.write_table(table.drop_columns("position"), name)
-    (lacking,) = read_here(piece_of(name))
-    assert complaint_about(lacking) == f"{name}, row 1: column 'position' is missing"
+    with pytest.raises(LocalError) as refusal:
+        list(read_here(piece_of(name)))
+    assert str(refusal.value) == f"{name}: column 'position' is missing"
 
 
 def test_java_optimises_nothing_only_where_workers_read_every_log(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from antecede.core.errors import LocalError
 from antecede.eventlog import EventLog, write_events
 from antecede.eventlog.processes import write_processes
-from antecede_audit.eventlog.restore import log_of
+from antecede_audit.eventlog.reader import log_of
 from antecede_audit.jobs.audit import audit_here
 from antecede_audit.judging import ORDERS, Order
 from antecede_audit.judging.verdict_summary import TABLES

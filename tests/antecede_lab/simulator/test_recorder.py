@@ -11,7 +11,7 @@ from antecede.eventlog.log import EventLog
 from antecede.eventlog.schema import Event
 from antecede.network_model.faults import Faults
 from antecede.network_model.latency import Constant, Uniform
-from antecede_audit.eventlog.restore import log_of
+from antecede_audit.eventlog.reader import log_of
 from antecede_lab.catalogue import PROTOCOLS
 from antecede_lab.simulator.run import simulate
 from antecede_lab.simulator.workloads import Broadcast, Poisson, Workload
