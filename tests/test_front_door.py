@@ -14,7 +14,8 @@ import antecede
 from antecede import blocking, errors, events
 from antecede import events as reports
 from antecede.core.errors import AntecedeError
-from antecede.runtime.config.settings import SETTING_NAMES, Options
+from antecede.runtime.config.options import Options
+from antecede.runtime.config.settings import SETTING_NAMES
 from antecede.testing import TestNetwork
 
 PARAMETERS = ("name", "bind", "peers", "trace")
@@ -88,12 +89,15 @@ async def typing_errors_are_type_errors() -> None:
     blocking.open_node("alice", heartbeet="2s")  # type: ignore[call-arg]
     TestNetwork().open_node("alice", heartbeet="2s")  # type: ignore[call-arg]
     antecede.Settings(name="alice", heartbeet=2.0)  # type: ignore[call-arg]
+    antecede.Settings(name="alice", heartbeat=b"2s")  # type: ignore[arg-type]
 
 
 async def what_is_right_is_none() -> None:
     """Never called either."""
     bob = antecede.Address("10.0.0.2", 9000)
-    settings = antecede.Settings(name="alice", heartbeat=2.0)
+    settings = antecede.Settings(name="alice", heartbeat="2s", bind="0.0.0.0:9000")
+    assert_type(settings.heartbeat, float)
+    assert_type(settings.bind, antecede.Address)
     async with antecede.open_node(
         "alice", bind="0.0.0.0:9000", peers={"bob": bob, "carol": None}, config=settings, mtu=1400
     ) as node:

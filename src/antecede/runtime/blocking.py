@@ -32,11 +32,11 @@ from antecede.durability.unconfirmed import InboundMessage
 from antecede.events import NodeFenced, PeerRefused, Report, StrangerSeen
 from antecede.runtime.callbacks import Callbacks
 from antecede.runtime.config.addresses import Address
+from antecede.runtime.config.options import Options
 from antecede.runtime.config.peers import PeerState
 from antecede.runtime.config.settings import (
     AddressLike,
     KeysLike,
-    Options,
     PathLike,
     PeersLike,
     Settings,

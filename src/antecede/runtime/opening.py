@@ -21,11 +21,11 @@ from antecede.membership.identity import Identity, TokenSource
 from antecede.runtime.carriers.carrier import Carrier
 from antecede.runtime.config.addresses import CarriedAddress
 from antecede.runtime.config.names import process_id
-from antecede.runtime.config.parsing import ANYBODY
+from antecede.runtime.config.options import Options
+from antecede.runtime.config.rules import ANYBODY
 from antecede.runtime.config.settings import (
     FORMER_ORDER,
     AddressLike,
-    Options,
     PathLike,
     PeersLike,
     Settings,

@@ -19,7 +19,8 @@ from antecede.network_model.faults import Faults
 from antecede.network_model.memory_network import MemoryNetwork
 from antecede.runtime.carriers.carrier import Carrier, CarrierListener
 from antecede.runtime.config.addresses import Address
-from antecede.runtime.config.settings import Options, PathLike, PeersLike, Settings, gather_settings
+from antecede.runtime.config.options import Options
+from antecede.runtime.config.settings import PathLike, PeersLike, Settings, gather_settings
 from antecede.runtime.errors import CannotBind, Stranded, TimedOut
 from antecede.runtime.listeners import Listener
 from antecede.runtime.node import Node

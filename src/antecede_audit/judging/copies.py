@@ -13,6 +13,8 @@ from typing import Any, Final, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from antecede_audit.columns.packed_batch import pack_integers, unpack_integers
+
 Integers: TypeAlias = NDArray[np.int64]
 Flags: TypeAlias = NDArray[np.bool_]
 ArrowBatch: TypeAlias = Any
@@ -37,10 +39,6 @@ CLOCK: Final = "clock_ns"
 TRACE: Final = "trace"
 ROW_COLUMNS: Final = ("run", "channel", "sequence", "delivered", "position", "time_ns")
 """What is needed of each row; `CLOCK` and `TRACE` come along where there are any."""
-
-WORD_BYTES: Final = 8
-WIDTHS: Final = {0: "<u1", 1: "<u1", 2: "<u2", 4: "<u4", WORD_BYTES: "<i8"}
-"""How many bytes a number may take in a parcel, and how it is written then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +69,8 @@ class Rows:
         return type(self)(**{name: getattr(self, name)[which] for name in ROW_FIELDS})
 
     def packed(self) -> bytes:
-        """The rows as `of_parcels` takes them."""
-        return packed_columns(
+        """The rows as `of_packed` takes them."""
+        return pack_integers(
             [
                 self.run,
                 self.sender,
@@ -87,9 +85,9 @@ class Rows:
         )
 
     @classmethod
-    def of_parcels(cls, contents: Iterable[Any]) -> Self:
-        """All the rows in parcels, one below the other."""
-        run, sender, process, sequence, step, time_ns, moved_ns, trace = unpacked_columns(
+    def of_packed(cls, contents: Iterable[Any]) -> Self:
+        """All the rows in packed batches, one below the other."""
+        run, sender, process, sequence, step, time_ns, moved_ns, trace = unpack_integers(
             contents, 8
         )
         return cls(
@@ -103,44 +101,6 @@ class Rows:
             clock_ns=time_ns + moved_ns if moved_ns.any() else time_ns,
             trace=trace,
         )
-
-
-def packed_columns(columns: Sequence[Integers]) -> bytes:
-    """Columns of equal length as one parcel: how many rows, then for each its least number and how
-    wide the others are above it, then those.
-
-    Spark copies a parcel several times. This makes it as small as compressing it would, in a tenth
-    of the time.
-    """
-    head = np.zeros((len(columns), 2), "<i8")
-    parts = []
-    for place, column in enumerate(columns):
-        low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
-        width = next((few for few in WIDTHS if high - low < 1 << (8 * few)), WORD_BYTES)
-        head[place] = low, width
-        if width == WORD_BYTES:
-            head[place, 0] = low = 0
-        if width:
-            parts.append((column - low).astype(WIDTHS[width]).tobytes())
-    return b"".join([len(columns[0]).to_bytes(WORD_BYTES, "little"), head.tobytes(), *parts])
-
-
-def unpacked_columns(contents: Iterable[Any], count: int) -> Integers:
-    """So many columns, each with what all parcels have of it, one below the other."""
-    parcels = [content.as_buffer() for content in contents]
-    sizes = [int.from_bytes(data[:WORD_BYTES], "little") for data in parcels]
-    table: Integers = np.empty((count, sum(sizes)), np.int64)
-    begin = 0
-    for data, size in zip(parcels, sizes, strict=True):
-        head = np.frombuffer(data, "<i8", 2 * count, WORD_BYTES).reshape(count, 2)
-        place = WORD_BYTES + head.nbytes
-        for column, (low, width) in zip(table[:, begin : begin + size], head.tolist(), strict=True):
-            column[:] = low
-            if width:
-                column += np.frombuffer(data, WIDTHS[width], size, place)
-            place += width * size
-        begin += size
-    return table
 
 
 def offset_of_each(process: Integers, offsets: Mapping[int, int]) -> Integers:
@@ -195,13 +155,13 @@ class Copies:
         )
 
     def packed(self) -> bytes:
-        """The copies as `of_parcel` takes them."""
-        return packed_columns([getattr(self, name) for name in COLUMNS])
+        """The copies as `of_packed` takes them."""
+        return pack_integers([getattr(self, name) for name in COLUMNS])
 
     @classmethod
-    def of_parcel(cls, content: Any) -> Self:  # noqa: ANN401 pyarrow has no types
-        """The copies in a parcel."""
-        columns = unpacked_columns([content], len(COLUMNS))
+    def of_packed(cls, content: Any) -> Self:  # noqa: ANN401 pyarrow has no types
+        """The copies in a packed batch."""
+        columns = unpack_integers([content], len(COLUMNS))
         return cls(**dict(zip(COLUMNS, columns, strict=True)))
 
 

@@ -43,7 +43,7 @@ def judge_long_flights(
 ) -> Iterator[ArrowBatch]:
     """The violations in which a long flight is late, as `PACKED`, in so many buckets.
 
-    In: `long_stages.PARCELS`, sorted by group and then by time.
+    In: packed batches of copies for each group, sorted by that and then by `start_ns`.
     """
     for found in judged_groups(batches, orders):
         yield from packed_findings(found, buckets)
@@ -54,7 +54,7 @@ def judged_groups(batches: Iterator[ArrowBatch], orders: Sequence[Order]) -> Ite
     judge: LongFlightJudge | None = None
     current = NEVER
     for batch in batches:
-        groups, starts_ns = (batch.column(name).to_pylist() for name in ("group", "start_ns"))
+        groups, starts_ns = (batch.column(name).to_pylist() for name in ("partition", "start_ns"))
         for group, start_ns, content in zip(
             groups, starts_ns, batch.column("content"), strict=True
         ):
@@ -62,7 +62,7 @@ def judged_groups(batches: Iterator[ArrowBatch], orders: Sequence[Order]) -> Ite
                 if judge is not None:
                     yield from judge.finish()
                 judge, current = LongFlightJudge(orders), group
-            yield from judge.take(start_ns, Copies.of_parcel(content))
+            yield from judge.take(start_ns, Copies.of_packed(content))
     if judge is not None:
         yield from judge.finish()
 
@@ -302,7 +302,7 @@ def number_messages(copies: Copies) -> tuple[Integers, Integers]:
 
 
 WATCHED: Final = -LATEST
-"""Instead of a time: the parcel has the long flights of the group."""
+"""Instead of a time: the packed batch has the long flights of the group."""
 
 
 OTHERS: Final = 1 - LATEST

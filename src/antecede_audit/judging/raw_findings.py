@@ -28,12 +28,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from antecede_audit.columns.packed_batch import pack_integers, unpack_integers
 from antecede_audit.judging.copies import (
     ArrowBatch,
     Integers,
     equal_runs,
-    packed_columns,
-    unpacked_columns,
 )
 from antecede_audit.judging.definition import ORDERS
 
@@ -92,7 +91,7 @@ EARLY_AND_LATE: Final = (
 )
 """What is in such a row."""
 
-PARCEL_ROWS: Final = 1 << 18
+PACKED_ROWS: Final = 1 << 18
 """No such row has more."""
 
 NO_FINDINGS: Final = FINDINGS.empty_table()
@@ -118,7 +117,7 @@ def packed_findings(found: ArrowTable, buckets: int) -> Iterator[ArrowBatch]:
     others = found.filter(pc.invert(is_violation))
     yield from others.append_column("content", pa.nulls(len(others), pa.binary())).to_batches()
     # A part at a time: there may be as many violations as messages.
-    for batch in found.to_batches(max_chunksize=PARCEL_ROWS):
+    for batch in found.to_batches(max_chunksize=PACKED_ROWS):
         yield from pack_violations(batch.filter(pc.equal(batch["what"], VIOLATION)), buckets)
 
 
@@ -132,11 +131,11 @@ def pack_violations(rows: ArrowBatch, buckets: int) -> Iterator[ArrowBatch]:
         which = order[start:end]
         bucket, code = divmod(int(group[which[0]]), len(ORDERS))
         row = findings_table(VIOLATION, order=code, process=bucket, number=len(which))
-        content = packed_columns([columns[name][which] for name in EARLY_AND_LATE])
+        content = pack_integers([columns[name][which] for name in EARLY_AND_LATE])
         yield from row.append_column("content", pa.array([content])).to_batches()
 
 
 def violations_in(contents: Iterable[Any]) -> dict[str, Integers]:
     """What is in the rows of violations: `EARLY_AND_LATE`."""
-    columns = unpacked_columns(contents, len(EARLY_AND_LATE))
+    columns = unpack_integers(contents, len(EARLY_AND_LATE))
     return dict(zip(EARLY_AND_LATE, columns, strict=True))

@@ -125,11 +125,11 @@ def rows_of_slices(
 ) -> Iterator[tuple[int, Rows]]:
     """The rows of each slice, and its number, one slice after the other.
 
-    In: what `into_slices` returns; the parcels of one slice follow each other.
+    In: what `into_slices` returns; the packed batches of one slice follow each other.
     """
-    for number, parts in grouped(batches, "slice"):
+    for number, parts in grouped(batches, "partition"):
         contents = (content for part in parts for content in part.column("content"))
-        yield number, with_untrusted_times(Rows.of_parcels(contents), blurs)
+        yield number, with_untrusted_times(Rows.of_packed(contents), blurs)
 
 
 class SliceJudge:

@@ -36,7 +36,7 @@ def judge_slices(
 ) -> Iterator[ArrowBatch]:
     """The findings of each slice; a slice without an entry in `slices` has whole runs.
 
-    In:  what `into_slices` returns; the parcels of one slice follow each other.
+    In:  what `into_slices` returns; the packed batches of one slice follow each other.
     Out: `PACKED`, of which violations are in so many buckets.
     """
     for number, rows in rows_of_slices(batches, blurs):

@@ -29,7 +29,7 @@ from antecede_audit.spark.clocks import find_blurs, find_offsets, with_clock
 from antecede_audit.spark.cutting import into_slices
 from antecede_audit.spark.job_names import named, silent
 from antecede_audit.spark.long_flights import (
-    PARCELS,
+    BY_START,
     during,
     find_windows,
     pack_ends,
@@ -55,8 +55,8 @@ SETTINGS: Final = {
     **BATCH_BY_ROWS,
 }
 
-FEW_PARCELS: Final = {
-    # A group of long flights may have parcels of half a log. They go to Python a few at a time.
+SMALL_BATCHES: Final = {
+    # A group of long flights may have packed batches of half a log: Python gets a few at a time.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(8 << 20),
 }
 
@@ -274,7 +274,7 @@ class AuditJob:
             parts.append(self._kept(resolve_from_log(copies, self._rows, unclear)))
         if self.method.long_flights:
             tell("judging long flights")
-            with spark_conf(self._rows.sparkSession, FEW_PARCELS):
+            with spark_conf(self._rows.sparkSession, SMALL_BATCHES):
                 found = self._kept(self._judged_long_flights(copies))
                 found.count()  # Worked out now, while that holds.
             parts.append(found)
@@ -286,15 +286,15 @@ class AuditJob:
         ends = self._kept(with_windows(copies, max(1, self.method.plan.overlap_ns)))
         windows = find_windows(ends)
         pack = partial(pack_ends, windows=windows, blurs=blurs)
-        parcels = [ends.mapInArrow(named(pack), PARCELS)]
+        packed = [ends.mapInArrow(named(pack), BY_START)]
         for plan in [during(plan, windows) for plan in self._plans]:
             if plan.wanted:
                 cut = partial(pack_slices, slices=plan.slices, windows=windows, blurs=blurs)
-                parcels.append(self._sliced(plan).mapInArrow(named(cut), PARCELS))
-        together = reduce(DataFrame.unionByName, parcels)
-        around = spread(together, self._parts(windows.groups), "group")
+                packed.append(self._sliced(plan).mapInArrow(named(cut), BY_START))
+        together = reduce(DataFrame.unionByName, packed)
+        around = spread(together, self._parts(windows.groups), "partition")
         judge = partial(judge_long_flights, orders=tuple(self._orders), buckets=self.method.buckets)
-        return around.sortWithinPartitions("group", "start_ns").mapInArrow(
+        return around.sortWithinPartitions("partition", "start_ns").mapInArrow(
             named(judge), from_arrow_schema(PACKED)
         )
 

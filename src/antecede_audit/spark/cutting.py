@@ -1,7 +1,6 @@
 """Cuts a log into slices: the rows of each piece, packed for the slices that see them.
 
-Spark moves parcels, not rows: turning columns into rows, and these back into columns for Python,
-would cost more than everything that is done with them.
+Spark moves packed batches, not rows: `antecede_audit.columns.packed_batch` says why.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,10 +9,9 @@ from functools import partial
 from typing import Final
 
 import numpy as np
-import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
+from antecede_audit.columns.packed_batch import PACKED_ROWS, packed_rows
 from antecede_audit.judging.copies import (
     ArrowBatch,
     Integers,
@@ -28,17 +26,10 @@ from antecede_audit.spark.audit_stages import spread
 from antecede_audit.spark.clocks import Offsets
 from antecede_audit.spark.job_names import named
 from antecede_audit.spark.pieces import LogReader, Reader
+from antecede_audit.spark.schemas import PACKED
 
-PARCELS: Final = StructType(
-    [
-        StructField("slice", LongType(), nullable=False),
-        StructField("content", BinaryType(), nullable=False),
-    ]
-)
-"""Rows for one slice; what is in a parcel, `Rows.packed` says."""
-
-PARCEL_ROWS: Final = 1 << 16
-"""No parcel has more rows."""
+ROWS: Final = "rows"
+"""The table whose packed batches go to slices, as `Rows.packed` makes them."""
 
 
 def into_slices(
@@ -46,12 +37,13 @@ def into_slices(
 ) -> DataFrame:
     """Each row of the plan's runs once for each slice that sees it, those of one slice together.
 
-    `numbers` are those of the runs, `offsets` what is added to their clocks. Out: `PARCELS`.
+    `numbers` are those of the runs, `offsets` what is added to their clocks. Out: `PACKED`, by
+    slice.
     """
     whole = pieces.counted()
     cut = partial(cut_pieces, read=whole.read, numbers=numbers, offsets=offsets, plan=plan)
-    even = spread(whole.table.mapInArrow(named(cut), PARCELS), parts, "slice")
-    return even.sortWithinPartitions("slice") if plan.count > parts else even
+    even = spread(whole.table.mapInArrow(named(cut), PACKED), parts, "partition")
+    return even.sortWithinPartitions("partition") if plan.count > parts else even
 
 
 def cut_pieces(
@@ -61,7 +53,7 @@ def cut_pieces(
     offsets: Offsets,
     plan: SlicePlan,
 ) -> Iterator[ArrowBatch]:
-    """The rows of pieces in parcels."""
+    """The rows of pieces in packed batches."""
     for batch in batches:
         for table in read(batch):
             rows = with_offsets(EventColumns(table).rows(numbers), offsets)
@@ -91,11 +83,10 @@ def keyed_by_slice(rows: Rows, plan: SlicePlan) -> Iterator[ArrowBatch]:
     index, number = placed[index[order]], number[order]
     for start, end in equal_runs(number):
         contents = [
-            rows.chosen(as_range(index[begin : min(begin + PARCEL_ROWS, end)])).packed()
-            for begin in range(start, end, PARCEL_ROWS)
+            rows.chosen(as_range(index[begin : min(begin + PACKED_ROWS, end)])).packed()
+            for begin in range(start, end, PACKED_ROWS)
         ]
-        slices = pa.repeat(int(number[start]), len(contents)).cast(pa.int64())
-        yield pa.record_batch([slices, pa.array(contents, pa.binary())], names=PARCELS.names)
+        yield packed_rows(ROWS, [int(number[start])] * len(contents), contents)
 
 
 def seen_by(first: Integers, last: Integers) -> tuple[Integers, Integers]:

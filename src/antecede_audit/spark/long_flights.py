@@ -17,8 +17,9 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
-from pyspark.sql.types import BinaryType, LongType, StructField, StructType
+from pyspark.sql.types import LongType, StructField, StructType
 
+from antecede_audit.columns.packed_batch import PACKED_ROWS, packed_rows
 from antecede_audit.judging.copies import (
     COLUMNS,
     LATEST,
@@ -37,6 +38,7 @@ from antecede_audit.judging.long_flights import OTHERS, WATCHED
 from antecede_audit.judging.slice_plan import SlicePlan
 from antecede_audit.judging.slices import Slice, UntrustedTimes, rows_of_slices
 from antecede_audit.spark.open_copies import is_long
+from antecede_audit.spark.schemas import PACKED
 
 GROUP_WIDTH: Final = 1 << 16
 """About so many long flights are followed at a time: sets of them are as wide, 8 KiB."""
@@ -45,17 +47,11 @@ RATIO: Final = 8
 """Lengths of flights in a group differ by this factor at most."""
 
 
-PARCELS: Final = StructType(
-    [
-        StructField("group", LongType(), nullable=False),
-        StructField("start_ns", LongType(), nullable=False),
-        StructField("content", BinaryType(), nullable=False),
-    ]
-)
-"""Copies for one group, as `Copies.packed` has them, and the time that their slice begins."""
+COPIES: Final = "copies"
+"""The table whose packed batches go to groups, as `Copies.packed` makes them."""
 
-PARCEL_COPIES: Final = 1 << 16
-"""No parcel has more."""
+BY_START: Final = StructType([*PACKED.fields, StructField("start_ns", LongType(), nullable=False)])
+"""Packed batches of copies, each for its group, and when the slice begins that they are of."""
 
 
 def with_windows(copies: DataFrame, shortest_ns: int) -> DataFrame:
@@ -175,7 +171,7 @@ def pack_ends(
     """Ends for the groups that want to know of them.
 
     In:  what `with_windows` returns.
-    Out: `PARCELS`.
+    Out: `BY_START`.
     """
     for batch in batches:
         table = pa.Table.from_batches([batch])
@@ -250,7 +246,7 @@ def pack_slices(
     """What begins in slices, for the groups during whose flights it does.
 
     In:  what `cutting.into_slices` returns.
-    Out: `PARCELS`.
+    Out: `BY_START`.
     """
     for number, rows in rows_of_slices(batches, blurs):
         gathered = gather_copies(rows)
@@ -287,14 +283,10 @@ def begun_in(copies: Copies, of_copy: Integers, stretch: Slice) -> Copies:
 
 
 def packed_copies(copies: Copies, group: Integers, start_ns: int) -> Iterator[ArrowBatch]:
-    """Copies as `PARCELS`, each for its group."""
+    """Copies as `BY_START`, each for its group."""
     order = stable_order(group)
     for start, end in equal_runs(group[order]):
-        for begin in range(start, end, PARCEL_COPIES):
-            which = order[begin : min(begin + PARCEL_COPIES, end)]
-            columns = [
-                pa.array([int(group[which[0]])], pa.int64()),
-                pa.array([start_ns], pa.int64()),
-                pa.array([copies.chosen(which).packed()], pa.binary()),
-            ]
-            yield pa.record_batch(columns, names=PARCELS.names)
+        for begin in range(start, end, PACKED_ROWS):
+            which = order[begin : min(begin + PACKED_ROWS, end)]
+            row = packed_rows(COPIES, [int(group[which[0]])], [copies.chosen(which).packed()])
+            yield row.append_column("start_ns", pa.array([start_ns], pa.int64()))

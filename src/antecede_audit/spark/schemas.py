@@ -11,6 +11,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from antecede.eventlog.parquet import event_schema
 from antecede.eventlog.processes import processes_schema
+from antecede_audit.columns import packed_batch
 from antecede_audit.eventlog.workload import workload_schema
 
 RUN_ID: Final = StructField("run_id", StringType(), nullable=False)
@@ -30,3 +31,8 @@ PROCESSES: Final = from_arrow_schema(processes_schema())
 def with_run_id(schema: StructType) -> StructType:
     """The same table for many runs: `run_id` last, where Spark puts partition columns."""
     return StructType([*schema.fields, RUN_ID])
+
+
+PACKED: Final = from_arrow_schema(packed_batch.PACKED)
+"""Packed batches, wherever Spark moves rows for Python; `antecede_audit.columns.packed_batch`
+explains the columns."""

@@ -95,7 +95,7 @@ class LogSurvey:
         copies = sum(self.runs[number].copies for number in runs)
         level = max(self.level, (copies // SAMPLED_MESSAGES).bit_length() - 1)
         found = self.seen.where(F.col("content").isNotNull() & (F.col("level") >= level))
-        rows = Rows.of_parcels(found.select("content").toArrow()["content"])
+        rows = Rows.of_packed(found.select("content").toArrow()["content"])
         keys = keys_of([(run.source, run.run_id) for run in self.runs])
         return {run: flights_of(rows.chosen(rows.run == keys[run])) for run in runs}
 

@@ -12,8 +12,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from antecede_audit.columns.arrow_rows import Schema
+from antecede_audit.columns.packed_batch import pack_integers, unpack_integers
 from antecede_audit.jobs.worker_files import SUMS, without_leftovers, write_parquet_part
-from antecede_audit.judging.copies import ArrowBatch, packed_columns, unpacked_columns
+from antecede_audit.judging.copies import ArrowBatch
 from antecede_audit.judging.definition import Order
 from antecede_audit.judging.finding_tables import (
     ORIGINS,
@@ -31,7 +32,7 @@ from antecede_audit.judging.raw_findings import (
     DISORDER,
     MIXED,
     ORDER_CODES,
-    PARCEL_ROWS,
+    PACKED_ROWS,
     SPAN,
     VIOLATION,
     violations_in,
@@ -59,21 +60,21 @@ def violations_of(
     Out: `EARLY`.
     """
     asked = findings.where((F.col("what") == VIOLATION) & (F.col("order") == ORDER_CODES[order]))
-    parcels = asked.select(F.col("process").alias("bucket"), "content")
+    packed = asked.select(F.col("process").alias("partition"), "content")
     find = partial(early_in, names=names, moved=moved)
-    return spread(parcels, buckets, "bucket").mapInArrow(named(find), EARLY)
+    return spread(packed, buckets, "partition").mapInArrow(named(find), EARLY)
 
 
 def early_in(
     batches: Iterator[ArrowBatch], names: Sequence[str], moved: Moved
 ) -> Iterator[ArrowBatch]:
-    """The early messages in these parcels. Out: `EARLY`."""
+    """The early messages in these packed batches. Out: `EARLY`."""
     contents = [content for batch in batches for content in batch.column("content")]
     early = latest_cause_of_each(violations_in(contents), moved)
     figures: bytes | None = ViolationFigures.of(early, names).packed()
-    for begin in range(0, len(early["run"]), PARCEL_ROWS):
-        part = chosen(early, slice(begin, begin + PARCEL_ROWS))
-        content = packed_columns([part[name] for name in NUMBERS])
+    for begin in range(0, len(early["run"]), PACKED_ROWS):
+        part = chosen(early, slice(begin, begin + PACKED_ROWS))
+        content = pack_integers([part[name] for name in NUMBERS])
         columns = [pa.array([one], pa.binary()) for one in (figures, content)]
         yield pa.record_batch(columns, names=EARLY.names)
         figures = None
@@ -113,10 +114,10 @@ def write_violations(early: DataFrame, names: Sequence[str], folder: Path) -> No
 def rows_in(
     batches: Iterable[ArrowBatch], names: Sequence[str], schema: Schema
 ) -> Iterator[ArrowBatch]:
-    """The early messages in these parcels, as rows of this schema."""
+    """The early messages in these packed batches, as rows of this schema."""
     for batch in batches:
         for content in batch.column("content"):
-            columns = unpacked_columns([content], len(NUMBERS))
+            columns = unpack_integers([content], len(NUMBERS))
             early = dict(zip(NUMBERS, columns, strict=True))
             yield from arrow_table(schema, early, names).to_batches()
 

@@ -1,9 +1,12 @@
-"""Tables of the documents, made from the code; `python -m tests.antecede.runtime.documented` prints
-them."""
+"""Tables of the documents, and the keywords of `open_node`, made from the code.
+
+`python -m tests.antecede.runtime.documented` prints them.
+"""
 
 import ast
 import inspect
 from dataclasses import MISSING, fields
+from inspect import signature
 from itertools import pairwise
 from pathlib import Path
 from textwrap import dedent
@@ -11,19 +14,22 @@ from textwrap import dedent
 from antecede import errors, events
 from antecede.runtime.config.settings import RULES, Settings
 from antecede.runtime.observe import prometheus as figures
-from antecede.units import size_text
+from antecede.runtime.opening import open_node
 
 SOURCE = Path(__file__).parents[3] / "src"
-SIZES = ("send_bytes", "receive_window", "payload_limit", "journal_limit")
+
+
+def class_of(kind: type) -> ast.ClassDef:
+    """The statement that defines a class."""
+    [found] = ast.parse(dedent(inspect.getsource(kind))).body
+    assert isinstance(found, ast.ClassDef)
+    return found
 
 
 def field_meanings(kind: type) -> dict[str, str]:
     """The text that stands below each field of a class."""
-    module = ast.parse(dedent(inspect.getsource(kind)))
     found: dict[str, str] = {}
-    assert isinstance(module.body[0], ast.ClassDef)
-    body = module.body[0].body
-    for statement, following in pairwise(body):
+    for statement, following in pairwise(class_of(kind).body):
         if (
             isinstance(statement, ast.AnnAssign)
             and isinstance(statement.target, ast.Name)
@@ -36,17 +42,11 @@ def field_meanings(kind: type) -> dict[str, str]:
 
 def default_of(name: str) -> str:
     """The default of a setting as a file would write it."""
-    item = next(item for item in fields(Settings) if item.name == name)
-    if item.default_factory is not MISSING:
-        return "none"
+    [item] = [item for item in fields(Settings) if item.name == name]
     if item.default is MISSING:
         return "(required)"
-    if item.default is None:
+    if item.default in (None, ()):
         return "none"
-    if name in SIZES:
-        return f"`{size_text(item.default)}`"
-    if isinstance(item.default, float):
-        return f"`{item.default:g}s`"
     if isinstance(item.default, bool):
         return f"`{str(item.default).lower()}`"
     return f"`{item.default}`"
@@ -59,6 +59,27 @@ def settings_table() -> str:
     for name, rule in RULES.items():
         rows.append(f"| `{name}` | {default_of(name)} | {rule.allowed} | {meanings[name]} |")
     return "\n".join(rows) + "\n"
+
+
+def options_class() -> str:
+    """The keywords of `open_node`: what each setting takes, but those with parameters of their
+    own."""
+    lines = [
+        "class Options(TypedDict, total=False):",
+        '    """What each of these settings takes: the first type of its field in `Settings`."""',
+        "",
+    ]
+    for statement in class_of(Settings).body:
+        if (
+            isinstance(statement, ast.AnnAssign)
+            and isinstance(statement.target, ast.Name)
+            and isinstance(statement.annotation, ast.Subscript)
+            and isinstance(statement.annotation.slice, ast.Tuple)
+            and statement.target.id not in signature(open_node).parameters
+        ):
+            taken = ast.unparse(statement.annotation.slice.elts[0])
+            lines.append(f"    {statement.target.id}: {taken}")
+    return "\n".join(lines) + "\n"
 
 
 def metrics_table() -> str:
@@ -115,6 +136,7 @@ def errors_table() -> str:
 
 
 if __name__ == "__main__":
+    print(options_class())
     print(settings_table())
     print(metrics_table())
     print(events_table())

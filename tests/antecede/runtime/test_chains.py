@@ -12,7 +12,7 @@ from typing import Unpack
 import pytest
 
 import antecede
-from antecede.runtime.config.settings import Options
+from antecede.runtime.config.options import Options
 from antecede.runtime.node import Node
 from antecede.runtime.observe.chains import Chain, chains
 from antecede.runtime.observe.durations import Durations

@@ -3,11 +3,13 @@
 import tomllib
 from pathlib import Path
 
+from antecede.runtime.config import options
 from antecede.runtime.config.settings import gather_settings
 from tests.antecede.runtime.documented import (
     errors_table,
     events_table,
     metrics_table,
+    options_class,
     settings_table,
 )
 
@@ -16,6 +18,11 @@ DOCS = Path(__file__).parents[3] / "docs"
 
 def test_the_table_of_settings_is_up_to_date() -> None:
     assert settings_table() in (DOCS / "operations" / "settings.md").read_text(encoding="utf-8")
+
+
+def test_the_keywords_of_open_node_are_those_of_the_settings() -> None:
+    written = Path(options.__file__).read_text(encoding="utf-8")
+    assert written.partition("class Options")[2] == options_class().partition("class Options")[2]
 
 
 def test_the_table_of_metrics_is_up_to_date() -> None:

@@ -12,7 +12,7 @@ from antecede.eventlog import Event
 from antecede_audit.judging.copies import ArrowBatch
 from antecede_audit.judging.definition import Order
 from antecede_audit.judging.long_flights import judge_long_flights
-from antecede_audit.spark.audit_judge import FEW_PARCELS
+from antecede_audit.spark.audit_judge import SMALL_BATCHES
 from antecede_audit.spark.audit_library import audit
 from antecede_audit.spark.clocks import find_offsets
 from tests.antecede_audit.judging.random_traffic import (
@@ -89,7 +89,7 @@ def check_tiny_slices(spark: SparkSession, folder: Path, count: int) -> None:
     assert method.clock_offsets_ns
 
 
-def test_the_judge_of_long_flights_is_given_a_few_parcels_at_a_time(
+def test_the_judge_of_long_flights_is_given_a_few_packed_batches_at_a_time(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A group has those of half a log; Java has no room for them in one batch."""
@@ -99,13 +99,13 @@ def test_the_judge_of_long_flights_is_given_a_few_parcels_at_a_time(
     def judge_one_by_one(
         batches: Iterator[ArrowBatch], orders: Sequence[Order], buckets: int
     ) -> Iterator[ArrowBatch]:
-        return judge_long_flights(map(one_parcel, batches), orders, buckets)
+        return judge_long_flights(map(one_packed_batch, batches), orders, buckets)
 
-    def one_parcel(batch: ArrowBatch) -> ArrowBatch:
-        assert len(batch) == 1, f"{len(batch)} parcels, although one is more than enough"
+    def one_packed_batch(batch: ArrowBatch) -> ArrowBatch:
+        assert len(batch) == 1, f"{len(batch)} packed batches, although one is more than enough"
         return batch
 
-    monkeypatch.setitem(FEW_PARCELS, "spark.sql.execution.arrow.maxBytesPerBatch", "1")
+    monkeypatch.setitem(SMALL_BATCHES, "spark.sql.execution.arrow.maxBytesPerBatch", "1")
     monkeypatch.setattr("antecede_audit.spark.audit_judge.judge_long_flights", judge_one_by_one)
     with audit(events, slice_copies=4) as found:
         assert found.summary.method.long_flights > 1

@@ -97,14 +97,14 @@ def in_slices(rows: Rows, slices: Sequence[Slice]) -> Iterator[ArrowBatch]:
         if len(part):
             yield pa.record_batch(
                 [pa.array([number], pa.int64()), pa.array([part.packed()], pa.binary())],
-                names=["slice", "content"],
+                names=["partition", "content"],
             )
 
 
-def handed_over(parcels: Sequence[ArrowBatch], random: Random) -> Iterator[ArrowBatch]:
-    """Parcels, sorted as the judge wants them, some at a time."""
-    table = pa.Table.from_batches(parcels).sort_by(
-        [("group", "ascending"), ("start_ns", "ascending")]
+def handed_over(packed: Sequence[ArrowBatch], random: Random) -> Iterator[ArrowBatch]:
+    """Packed batches, sorted as the judge wants them, some at a time."""
+    table = pa.Table.from_batches(packed).sort_by(
+        [("partition", "ascending"), ("start_ns", "ascending")]
     )
     start = 0
     while start < len(table):
@@ -113,11 +113,11 @@ def handed_over(parcels: Sequence[ArrowBatch], random: Random) -> Iterator[Arrow
         start += length
 
 
-@pytest.mark.parametrize("parcel", [1, 2, 50])
+@pytest.mark.parametrize("most", [1, 2, 50])
 def test_slices_and_long_flights_apart_say_what_the_oracle_says(
-    parcel: int, monkeypatch: pytest.MonkeyPatch
+    most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("antecede_audit.spark.long_flights.PARCEL_COPIES", parcel)
+    monkeypatch.setattr("antecede_audit.spark.long_flights.PACKED_ROWS", most)
     groups = long = found = 0
     tried = seeds(120)
     for seed in tried:
@@ -134,10 +134,10 @@ def test_slices_and_long_flights_apart_say_what_the_oracle_says(
         windows = windows_of(ends, random)
 
         table = pa.Table.from_pylist(ends, ENDS)
-        parcels = [*pack_ends(iter(table.to_batches()), windows, {})]
-        parcels += pack_slices(in_slices(whole, slices), dict(enumerate(slices)), windows, {})
-        if parcels:
-            for judged in judged_groups(handed_over(parcels, random), ORDERS):
+        packed = [*pack_ends(iter(table.to_batches()), windows, {})]
+        packed += pack_slices(in_slices(whole, slices), dict(enumerate(slices)), windows, {})
+        if packed:
+            for judged in judged_groups(handed_over(packed, random), ORDERS):
                 rows += judged.to_pylist()
                 found += len(judged)
 

@@ -10,15 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from antecede.core.errors import LocalError
+from antecede_audit.columns.packed_batch import PACKED, pack_integers, unpack_integers
 from antecede_audit.judging.copies import (
     LATEST,
     ROW_FIELDS,
     Integers,
     Rows,
     gather_copies,
-    packed_columns,
     stable_order,
-    unpacked_columns,
 )
 from antecede_audit.judging.finding_tables import Columns, chosen, columns_of, latest_cause_of_each
 from antecede_audit.judging.log_columns import EventColumns
@@ -27,7 +26,7 @@ from antecede_audit.judging.slice_plan import RunExtent, plan_slices
 from antecede_audit.judging.summary import VALUES_MAX, ViolationFigures
 from antecede_audit.judging.verdict_summary import QUANTILES
 from antecede_audit.judging.without_clock import judge_whole_runs
-from antecede_audit.spark.cutting import PARCELS, keyed_by_slice, seen_by
+from antecede_audit.spark.cutting import keyed_by_slice, seen_by
 from antecede_audit.spark.pieces import read_here, session_settings
 from antecede_audit.spark.session import PLANS_ONLY
 from antecede_audit.spark.survey import flights_of, survey_batches
@@ -91,7 +90,7 @@ def test_a_look_sets_aside_what_all_flights_are_found_by(tmp_path: Path) -> None
     """Of a small piece that is every message."""
     name, rows = many_rows(tmp_path)
     seen = pa.Table.from_batches(list(survey_batches(iter([piece_of(name)]), read_here)))
-    aside = Rows.of_parcels(content for content in seen["content"] if content.is_valid)
+    aside = Rows.of_packed(content for content in seen["content"] if content.is_valid)
     assert len(np.unique(aside.run)) == len(np.unique(rows.run))
     assert sorted(flights_of(aside).tolist()) == sorted(flights_of(rows).tolist())
     assert sum(filter(None, seen["deliveries"].to_pylist())) == int(rows.delivered.sum())
@@ -110,13 +109,11 @@ def test_slices_get_what_their_stretches_have(tmp_path: Path) -> None:
         for run in np.unique(rows.run).tolist()[1:]
     }
     plan = plan_slices(extents, 10)
-    batches = [
-        batch for batch in keyed_by_slice(moved, plan) if batch.schema.names == PARCELS.names
-    ]
+    batches = [batch for batch in keyed_by_slice(moved, plan) if batch.schema.names == PACKED.names]
     found: dict[int, list[Rows]] = {}
     for batch in batches:
-        for number, content in zip(batch["slice"].to_pylist(), batch["content"], strict=True):
-            found.setdefault(number, []).append(Rows.of_parcels([content]))
+        for number, content in zip(batch["partition"].to_pylist(), batch["content"], strict=True):
+            found.setdefault(number, []).append(Rows.of_packed([content]))
     assert len(plan.slices) > 20
     for number, stretch in plan.slices.items():
         inside = (moved.clock_ns >= stretch.start_ns) & (moved.clock_ns < stretch.end_ns)
@@ -127,23 +124,23 @@ def test_slices_get_what_their_stretches_have(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("span", [0, 1, 255, 256, 65535, 65536, 2**32 - 1, 2**32, 2 * LATEST])
 @pytest.mark.parametrize("low", [0, -7, -LATEST])
-def test_numbers_of_any_width_are_in_a_parcel(low: int, span: int) -> None:
+def test_numbers_of_any_width_are_in_a_packed_batch(low: int, span: int) -> None:
     high = min(low + span, LATEST)
     column = np.array([low, high, low + (high - low) // 2], np.int64)
     constant = np.full(3, low, np.int64)
     nothing = np.zeros(0, np.int64)
-    parcels = [
-        packed_columns([column, constant]),
-        packed_columns([nothing, nothing]),
-        packed_columns([constant, column]),
+    packed = [
+        pack_integers([column, constant]),
+        pack_integers([nothing, nothing]),
+        pack_integers([constant, column]),
     ]
-    found = unpacked_columns(pa.array(parcels, pa.binary()), 2)
+    found = unpack_integers(pa.array(packed, pa.binary()), 2)
     assert found[0].tolist() == [*column.tolist(), *constant.tolist()]
     assert found[1].tolist() == [*constant.tolist(), *column.tolist()]
 
 
-def test_nothing_is_unpacked_from_no_parcel() -> None:
-    assert unpacked_columns([], 4).shape == (4, 0)
+def test_nothing_is_unpacked_from_no_batch() -> None:
+    assert unpack_integers([], 4).shape == (4, 0)
 
 
 @pytest.mark.parametrize("span", [1, 300, 2**16 - 1, 2**16, 2**40, 2 * LATEST])

@@ -15,7 +15,7 @@ from antecede.core.errors import LocalError
 from antecede.endpoint.endpoint import Endpoint
 from antecede.membership.failure_detector import Suspect
 from antecede.runtime.callbacks import EXITS, Callbacks
-from antecede.runtime.config.parsing import NS_PER_SECOND, Rule, seconds_of
+from antecede.runtime.config.rules import NS_PER_SECOND, Rule, seconds_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,154 +14,164 @@ from datetime import timedelta
 from difflib import get_close_matches
 from math import isinf
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, TypedDict, TypeVar
+from typing import Any, Final, Literal, TypeAlias
 
 from antecede.core.catalogue import NOT_FOR_NODES, catalogue_name
 from antecede.core.errors import LocalError, near_miss
+from antecede.durability.journal import Durability
 from antecede.eventlog.atomic_files import os_errors_as_local
-from antecede.runtime.config import parsing as rules
+from antecede.runtime.config import rules
 from antecede.runtime.config.addresses import Address
 from antecede.runtime.config.expulsion_policy import POLICY, ExpulsionPolicy, usual_policy
-from antecede.runtime.config.parsing import NOBODY, NS_PER_SECOND, Rule
-from antecede.runtime.config.peers import PeerLike, read_peer
+from antecede.runtime.config.peers import Peer, PeerLike, read_peer
+from antecede.runtime.config.rules import (
+    NOBODY,
+    NS_PER_SECOND,
+    RULE,
+    AcceptUnknown,
+    Rule,
+    Setting,
+    Switch,
+    setting,
+)
 from antecede.runtime.errors import BadConfiguration
 from antecede.runtime.security.keys import PublicKey, SecretKey
 
-MiB: Final = 1 << 20
-GiB: Final = 1 << 30
-
 Order: TypeAlias = Literal["causal", "hybrid", "hybrid-sps", "hybrid-csps", "fifo", "none"]
 """`hybrid` is the catalogue's name of `causal`, and read as that."""
-Switch: TypeAlias = Literal["auto", "on", "off"]
 TraceFormat: TypeAlias = Literal["auto", "parquet", "jsonl", "jsonl.gz"]
-
-Durability: TypeAlias = Literal["sync", "process"]
 Confirm: TypeAlias = Literal["next", "done"]
+Away: TypeAlias = Literal["skip", "wait", "refuse"]
+Auto: TypeAlias = Literal["auto"]
 
-AcceptUnknown: TypeAlias = Literal["nobody", "anybody"]
-Away: TypeAlias = Literal["wait", "skip", "refuse"]
+AddressLike: TypeAlias = str | tuple[str, int]
+"""Where a node listens: `host:port` as a text, or an `Address`."""
 
-ANYWHERE_LOCAL: Final = Address("127.0.0.1", 0)
+PeersLike: TypeAlias = Mapping[str, PeerLike] | Sequence[str]
+"""Names and addresses, or a list of `name=host:port`; None, or no address, lets it say hello."""
+
+PathLike: TypeAlias = str | os.PathLike[str]
+KeyLike: TypeAlias = PathLike | SecretKey
+
+KeysLike: TypeAlias = str | PublicKey | Sequence[str | PublicKey]
+"""Public keys, `ante_pub_…`: one, or several."""
+
+PeerKeysLike: TypeAlias = Mapping[str, KeysLike] | Sequence[str]
+"""The keys of peers by their names, or a list of `name=key`."""
+
+Duration: TypeAlias = float | str | timedelta
+"""Seconds, or a text such as `200ms`."""
+
+Size: TypeAlias = int | str
+"""Bytes, or a text such as `64MiB`."""
+
+Count: TypeAlias = int | str
+"""A number, or a text such as `20k`."""
 
 DATAGRAM_BYTES_MAX: Final = 65_507
 """What fits a UDP datagram over IPv4."""
 
-
 SILENT_AFTER: Final = 5.0
 """Seconds after which a peer is reported as silent, if nobody says otherwise."""
 
-RULE: Final = "rule"
-
-T = TypeVar("T")
-
 log = logging.getLogger(__name__)
-
-
-def setting(default: T, rule: Rule) -> T:
-    """A field of `Settings`: what it is if nobody says so, and how it is read."""
-    made: T = field(default=default, metadata={RULE: rule})
-    return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The settings of one node; `BadConfiguration` says which of them makes no sense, and why.
 
-    `docs/operations/settings.md` shows the same table.
+    A `Setting[Duration, float]` may be given as any `Duration` and is read as a float. The keywords
+    of `open_node` (`Options`) and the table in `docs/operations/settings.md` are made from these
+    fields; tests compare them.
     """
 
     name: str = field(metadata={RULE: rules.NAME})
     """What the node is called; unique among all that talk with each other."""
-    bind: Address = setting(ANYWHERE_LOCAL, rules.ADDRESS)
+    bind: Setting[AddressLike, Address] = setting("127.0.0.1:0", rules.ADDRESS)
     """Where it listens; port 0 takes any free port."""
-    peers: Mapping[str, PeerLike] = field(default_factory=dict, metadata={RULE: rules.PEERS})
+    peers: Setting[PeersLike, Mapping[str, Peer]] = setting((), rules.PEERS)
     """Whom it knows from the start, and where; a peer without an address says hello first."""
-    key: Path | SecretKey | None = setting(None, rules.KEY)
+    key: Setting[KeyLike | None, Path | SecretKey | None] = setting(None, rules.KEY)
     """The file with this node's secret key, made by `antecede key new`."""
-    peer_keys: Mapping[str, tuple[PublicKey, ...]] = field(
-        default_factory=dict, metadata={RULE: rules.PEER_KEYS}
+    peer_keys: Setting[PeerKeysLike, Mapping[str, tuple[PublicKey, ...]]] = setting(
+        (), rules.PEER_KEYS
     )
     """The public keys of peers, beside those that `peers` says; several while a peer changes its
     key."""
-    cluster_key: Path | SecretKey | None = setting(None, rules.KEY)
+    cluster_key: Setting[KeyLike | None, Path | SecretKey | None] = setting(None, rules.KEY)
     """The file with one secret that all nodes share, instead of `key` and `peer_keys`."""
-    insecure: bool = setting(False, rules.FLAG)
+    insecure: Setting[bool, bool] = setting(False, rules.FLAG)
     """Whether to talk beyond this machine without any key."""
-    order: Order = setting(
+    order: Setting[Order, Order] = setting(
         "causal",
-        rules.renamed(
-            {"hybrid": "causal"},
-            rules.without(
-                NOT_FOR_NODES,
-                rules.choice("causal", "hybrid", "hybrid-sps", "hybrid-csps", "fifo", "none"),
-            ),
-        ),
+        rules.renamed({"hybrid": "causal"}, rules.without(NOT_FOR_NODES, rules.choice(Order))),
     )
     """The protocol: `causal` (also called `hybrid`), `hybrid-sps` and `hybrid-csps` keep causal
     order, `fifo` the order of each sender, `none` no order."""
-    accept_unknown: AcceptUnknown = setting(NOBODY, rules.WELCOME)
+    accept_unknown: Setting[AcceptUnknown | bool, AcceptUnknown] = setting(NOBODY, rules.WELCOME)
     """Who may join without having been introduced as a peer: `nobody` or `anybody`."""
-    away: Away = setting("skip", rules.choice("skip", "wait", "refuse"))
+    away: Setting[Away, Away] = setting("skip", rules.choice(Away))
     """What `send` does about a peer that is away (it has left, was expelled, or never came): leave
     it out and report that (`skip`), wait until it is here (`wait`), or raise (`refuse`)."""
-    meet_within: float = setting(10.0, rules.duration("0", "24h"))
+    meet_within: Setting[Duration, float] = setting("10s", rules.duration("0", "24h"))
     """Seconds that `send` waits for a peer that was just added; after that the peer is away."""
-    mtu: int | Literal["auto"] = setting(
-        "auto", rules.either("auto", rules.size(512, DATAGRAM_BYTES_MAX))
+    mtu: Setting[Size, int | Auto] = setting(
+        "auto", rules.auto_or(rules.size(512, DATAGRAM_BYTES_MAX))
     )
     """Largest datagram, in bytes of UDP payload; `auto` looks at the route."""
-    gso: Switch = setting("auto", rules.SWITCH)
+    gso: Setting[Switch | bool, Switch] = setting("auto", rules.SWITCH)
     """Whether to hand the kernel many datagrams in one call (UDP GSO and GRO) where it can."""
-    busy_poll: bool = setting(True, rules.FLAG)
+    busy_poll: Setting[bool, bool] = setting(True, rules.FLAG)
     """Whether to poll the socket for 100 µs after sending, where answers have lately come within
     that time."""
-    send_limit: int = setting(8_192, rules.count(1, 1 << 20))
+    send_limit: Setting[Count, int] = setting(8192, rules.count(1, 1 << 20))
     """Unacknowledged messages, or fragments of large ones, before `send` waits. With several peers
     one of them may have at most three quarters."""
-    send_bytes: int = setting(64 * MiB, rules.size(1 << 10, 64 << 30))
+    send_bytes: Setting[Size, int] = setting("64MiB", rules.size(1 << 10, 64 << 30))
     """Unacknowledged bytes of payload before `send` waits."""
-    receive_window: int = setting(4 * MiB, rules.size(64 << 10, 1 << 30))
+    receive_window: Setting[Size, int] = setting("4MiB", rules.size(64 << 10, 1 << 30))
     """Bytes that one peer may have sent and the application not yet read: what a slow consumer
     costs in memory, per peer."""
-    payload_limit: int = setting(64 * MiB, rules.size(1, 1 << 30))
+    payload_limit: Setting[Size, int] = setting("64MiB", rules.size(1, 1 << 30))
     """Largest payload of one message, in bytes."""
-    heartbeat: float = setting(2.5, rules.duration("10ms", "1h"))
+    heartbeat: Setting[Duration, float] = setting("2.5s", rules.duration("10ms", "1h"))
     """Seconds without traffic after which a node sends a sign of life."""
-    silent_after: float | Literal["auto"] = setting(
-        "auto", rules.either("auto", rules.duration("20ms", "24h"))
+    silent_after: Setting[Duration, float | Auto] = setting(
+        "auto", rules.auto_or(rules.duration("20ms", "24h"))
     )
     """Seconds without a sign of life after which a peer is reported as silent; `auto` is 5, or
     twice the heartbeat if that is more."""
-    expel: ExpulsionPolicy | Literal["auto"] = setting("auto", rules.either("auto", POLICY))
+    expel: Setting[str | ExpulsionPolicy, ExpulsionPolicy | Auto] = setting(
+        "auto", rules.auto_or(POLICY)
+    )
     """When a silent peer is expelled: after 10 s, by a node that more than half of the members have
     answered meanwhile (`majority:10s`); after 30 s, by any node (`after:30s`); or only by a call of
     `expel` (`manual`). `auto` is `majority:10s`, or twice the heartbeat if that is more, and
     `manual` for the orders `fifo` and `none`."""
-    patience: float = setting(1.0, rules.duration("10ms", "1min"))
+    patience: Setting[Duration, float] = setting("1s", rules.duration("10ms", "1min"))
     """Seconds until the protocol retransmits: the backstop of loss recovery, which has faster
     timers of its own."""
-    linger: float = setting(10.0, rules.duration("0", "24h"))
+    linger: Setting[Duration, float] = setting("10s", rules.duration("0", "24h"))
     """Seconds that `close` waits until peers have received everything and said bye."""
-    journal: Path | None = setting(None, rules.PATH)
+    journal: Setting[PathLike | None, Path | None] = setting(None, rules.PATH)
     """The folder of the journal, which keeps what a crash must not lose; none: no journal."""
-    durable: Durability = setting("sync", rules.choice("sync", "process"))
+    durable: Setting[Durability, Durability] = setting("sync", rules.choice(Durability))
     """What the journal survives: `sync` also a power failure, `process` only a crash of the
     process."""
-    journal_limit: int = setting(8 * GiB, rules.size(1 << 20, 1 << 40))
+    journal_limit: Setting[Size, int] = setting("8GiB", rules.size(1 << 20, 1 << 40))
     """Bytes that the journal may take on disk; beyond that `send` raises `JournalFull`."""
-    confirm: Confirm = setting("next", rules.choice("next", "done"))
+    confirm: Setting[Confirm, Confirm] = setting("next", rules.choice(Confirm))
     """With a journal: a message is confirmed when the `next` one is asked for, or its handler
     returns; with `done` only when its `done()` is called, also in handlers."""
-    trace: Path | None = setting(None, rules.PATH)
+    trace: Setting[PathLike | None, Path | None] = setting(None, rules.PATH)
     """Where the event log goes: a folder, or a file that ends in .jsonl or .jsonl.gz."""
-    trace_format: TraceFormat = setting(
-        "auto", rules.choice("auto", "parquet", "jsonl", "jsonl.gz")
-    )
+    trace_format: Setting[TraceFormat, TraceFormat] = setting("auto", rules.choice(TraceFormat))
     """The format of files in a folder; `auto` is Parquet if pyarrow is installed. A single file has
     the format that its name ends in."""
-    trace_run: str = setting("live", rules.RUN_ID)
+    trace_run: Setting[str, str] = setting("live", rules.RUN_ID)
     """The name of the run that the event log belongs to; the same for all nodes of one system."""
-    trace_rotate: float = setting(60.0, rules.duration("1s", "24h"))
+    trace_rotate: Setting[Duration, float] = setting("60s", rules.duration("1s", "24h"))
     """Seconds after which a file of the log is finished and the next one begun."""
     stay_awake: InitVar[bool | None] = None
     """The former name of `busy_poll`, for one release."""
@@ -228,63 +238,9 @@ class Settings:
         return nanoseconds(self.linger)
 
 
-AddressLike: TypeAlias = str | tuple[str, int]
-"""Where a node listens: `host:port` as a text, or an `Address`."""
-
-PeersLike: TypeAlias = Mapping[str, PeerLike] | Sequence[str]
-"""Names and addresses, or a list of `name=host:port`; None, or no address, lets it say hello."""
-
-PathLike: TypeAlias = str | os.PathLike[str]
-
-KeysLike: TypeAlias = str | PublicKey | Sequence[str | PublicKey]
-"""Public keys, `ante_pub_…`: one, or several."""
-
-Duration: TypeAlias = float | str | timedelta
-"""Seconds, or a text such as `200ms`."""
-
-Size: TypeAlias = int | str
-"""Bytes, or a text such as `64MiB`."""
-
-Count: TypeAlias = int | str
-"""A number, or a text such as `20k`."""
-
-
-class Options(TypedDict, total=False):
-    """The settings that `open_node` takes as keywords, in every form in which it reads them.
-
-    What each means is said at `Settings`, which has the same names; a test compares the two.
-    """
-
-    key: PathLike | SecretKey
-    peer_keys: Mapping[str, KeysLike] | Sequence[str]
-    cluster_key: PathLike | SecretKey
-    insecure: bool
-    order: Order
-    accept_unknown: AcceptUnknown | bool
-    away: Away
-    meet_within: Duration
-    mtu: Size
-    gso: Switch | bool
-    busy_poll: bool
-    send_limit: Count
-    send_bytes: Size
-    receive_window: Size
-    payload_limit: Size
-    heartbeat: Duration
-    silent_after: Duration
-    expel: str | ExpulsionPolicy
-    patience: Duration
-    linger: Duration
-    journal: PathLike
-    durable: Durability
-    journal_limit: Size
-    confirm: Confirm
-    trace_format: TraceFormat
-    trace_run: str
-    trace_rotate: Duration
-
-
-RULES: Final[Mapping[str, Rule]] = {one.name: one.metadata[RULE] for one in fields(Settings)}
+RULES: Final[Mapping[str, Rule[object]]] = {
+    one.name: one.metadata[RULE] for one in fields(Settings)
+}
 """How each field is read."""
 
 SETTING_NAMES: Final = tuple(RULES)
@@ -299,7 +255,7 @@ FORMER_SETTINGS: Final = (
 """An order that nodes do not have any more, and the settings that were for it only."""
 
 
-def read_setting(name: str, rule: Rule, value: object, source: str = "") -> object:
+def read_setting(name: str, rule: Rule[object], value: object, source: str = "") -> object:
     """The value of one setting, or `BadConfiguration` that says where it came from."""
     try:
         return rule.read(value)

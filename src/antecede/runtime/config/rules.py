@@ -1,4 +1,4 @@
-"""How the value of a setting is read, and what it may be.
+"""How a setting is declared: its type, how its value is read, and what it may be.
 
 A rule understands what Python code gives (numbers, tuples, paths) and what files and the
 environment give (text), and answers with the one form that the runtime uses. A value that it does
@@ -7,10 +7,10 @@ not understand is a `LocalError`; whoever knows the name of the setting puts tha
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, cast, get_args, overload
 
 from antecede.core.errors import LocalError, near_miss
 from antecede.runtime.config.addresses import parse_address
@@ -22,6 +22,13 @@ from antecede.units import parse_count, parse_duration, parse_number, parse_size
 NS_PER_SECOND: Final = 1_000_000_000
 NOBODY: Final = "nobody"
 ANYBODY: Final = "anybody"
+
+AcceptUnknown: TypeAlias = Literal["nobody", "anybody"]
+Switch: TypeAlias = Literal["auto", "on", "off"]
+
+Given = TypeVar("Given")
+Value = TypeVar("Value")
+Read = TypeVar("Read", covariant=True)
 
 WORDS: Final = {
     "true": True,
@@ -36,16 +43,43 @@ WORDS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Generic[Read]):
     """One way of reading a value."""
 
-    read: Callable[[object], object]
+    read: Callable[[object], Read]
     """The value in the form that the runtime uses; `LocalError` if it cannot be one."""
     allowed: str
     """What it may be, to follow the words "it must be"."""
 
 
-def duration(low: str, high: str) -> Rule:
+class Setting(Generic[Given, Value]):
+    """The type of a field that takes any `Given` form and holds a `Value`.
+
+    For type checkers only: they read it as a descriptor, so `Settings(heartbeat="2s").heartbeat`
+    is known to be a float. At run time the field is an ordinary one of a dataclass.
+    """
+
+    @overload
+    def __get__(self, instance: None, owner: type[object]) -> "Setting[Given, Value]": ...
+    @overload
+    def __get__(self, instance: object, owner: type[object]) -> Value: ...
+    def __get__(self, instance: object, owner: type[object]) -> object:
+        raise NotImplementedError
+
+    def __set__(self, instance: object, value: Given) -> None:
+        raise NotImplementedError
+
+
+RULE: Final = "rule"
+"""Where the metadata of a field have its rule."""
+
+
+def setting(default: Given, rule: Rule[Value]) -> Setting[Given, Value]:
+    """A field with a default, written in any form that the rule reads."""
+    return cast("Setting[Given, Value]", field(default=default, metadata={RULE: rule}))
+
+
+def duration(low: str, high: str) -> Rule[float]:
     """Seconds, or a text such as `200ms`; read as seconds."""
     least, most = seconds_of(low), seconds_of(high)
 
@@ -72,7 +106,7 @@ def seconds_of(value: object) -> float:
     raise LocalError(f"{value!r} is not a duration")
 
 
-def size(low: int, high: int) -> Rule:
+def size(low: int, high: int) -> Rule[int]:
     """A number of bytes, or a text such as `64MiB`."""
 
     def read(value: object) -> int:
@@ -81,7 +115,7 @@ def size(low: int, high: int) -> Rule:
     return Rule(read, f"bytes or a size such as 64MiB, from {size_text(low)} to {size_text(high)}")
 
 
-def count(low: int, high: int) -> Rule:
+def count(low: int, high: int) -> Rule[int]:
     """A whole number, or a text such as `20k`."""
 
     def read(value: object) -> int:
@@ -106,8 +140,9 @@ def within(value: int, low: int, high: int) -> int:
     return value
 
 
-def choice(*words: str) -> Rule:
-    """One of a few words."""
+def choice(literal: object) -> Rule[Any]:
+    """One of the words of a `Literal` type."""
+    words = get_args(literal)
 
     def read(value: object) -> str:
         if not isinstance(value, str) or value not in words:
@@ -117,20 +152,20 @@ def choice(*words: str) -> Rule:
     return Rule(read, "one of " + ", ".join(words))
 
 
-def renamed(aliases: Mapping[object, str], rule: Rule) -> Rule:
-    """What the rule allows; some of it is another name of something, and read as that."""
+def renamed(aliases: Mapping[object, Value], rule: Rule[Value]) -> Rule[Value]:
+    """What the rule allows; some values are other names of a value, and read as that."""
 
-    def read(value: object) -> object:
+    def read(value: object) -> Value:
         known = rule.read(value)
         return aliases.get(known, known)
 
     return Rule(read, rule.allowed)
 
 
-def without(reasons: Mapping[str, str], rule: Rule) -> Rule:
-    """What the rule allows; of some of what it does not it is known why."""
+def without(reasons: Mapping[str, str], rule: Rule[Value]) -> Rule[Value]:
+    """What the rule allows; a value in `reasons` is refused with the reason that is given there."""
 
-    def read(value: object) -> object:
+    def read(value: object) -> Value:
         if isinstance(value, str) and value in reasons:
             raise LocalError(reasons[value])
         return rule.read(value)
@@ -138,16 +173,16 @@ def without(reasons: Mapping[str, str], rule: Rule) -> Rule:
     return Rule(read, rule.allowed)
 
 
-def either(word: str, rule: Rule) -> Rule:
-    """This word, or what the rule allows."""
+def auto_or(rule: Rule[Value]) -> Rule[Value | Literal["auto"]]:
+    """The word `auto`, or what the rule allows."""
 
-    def read(value: object) -> object:
-        return word if value == word else rule.read(value)
+    def read(value: object) -> Value | Literal["auto"]:
+        return "auto" if value == "auto" else rule.read(value)
 
-    return Rule(read, f"{word}, or {rule.allowed}")
+    return Rule(read, f"auto, or {rule.allowed}")
 
 
-def read_switch(value: object) -> str:
+def read_switch(value: object) -> Switch:
     """`auto`, `on` or `off`; true and false are understood too."""
     if value == "auto":
         return "auto"
@@ -163,10 +198,10 @@ def read_flag(value: object) -> bool:
     raise LocalError(f"{value!r} is neither")
 
 
-def read_welcome(value: object) -> str:
+def read_welcome(value: object) -> AcceptUnknown:
     """Who is welcome without an introduction; true and false are understood too."""
     if value in (NOBODY, ANYBODY):
-        return str(value)
+        return value
     return ANYBODY if read_flag(value) else NOBODY
 
 
