@@ -3,7 +3,6 @@
 import gzip
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -18,9 +17,8 @@ from antecede_audit.columns.arrow_rows import repeated
 from antecede_audit.eventlog.checked import RUN_ID
 from antecede_audit.eventlog.tables import read_event_table
 from antecede_audit.jobs.event_logs import LogSource, runs_at
-from antecede_audit.judging.copies import Rows
-from antecede_audit.judging.log_columns import READ, EventColumns
-from antecede_audit.judging.run_sizes import RunSize, facts_of
+from antecede_audit.judging.log_columns import READ
+from antecede_audit.judging.verdict import LoadedLog
 
 ArrowTable: TypeAlias = Any
 """pyarrow has no type stubs; the name says at least what is meant."""
@@ -32,17 +30,7 @@ CHUNK_BYTES: Final = 1 << 20
 """How much of a file is looked at, at a time, while its lines are counted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SmallLog:
-    """A log in memory."""
-
-    runs: list[RunSize]
-    table: ArrowTable
-    """All rows: the columns read, and `run`, which stands for the run."""
-    rows: Rows
-
-
-def read_small(files: Sequence[RunFiles], columns: Sequence[str] = READ) -> SmallLog:
+def read_small(files: Sequence[RunFiles], columns: Sequence[str] = READ) -> LoadedLog:
     """The log in these files; `LocalError` names a row that is wrong, if there is one.
 
     Columns about packets and traces are null where a file lacks them.
@@ -54,13 +42,7 @@ def read_small(files: Sequence[RunFiles], columns: Sequence[str] = READ) -> Smal
         if run_id is not None:
             table = table.append_column(RUN_ID, repeated(run_id, len(table)).cast(pa.string()))
         tables.append(table.append_column("source", pa.repeat(source, len(table))))
-    table = pa.concat_tables(tables, promote_options="permissive")
-    log = EventColumns(table)
-    return SmallLog(
-        runs=facts_of(log),
-        table=table.append_column("run", pa.array(log.run)),
-        rows=log.rows(),
-    )
+    return LoadedLog.of(pa.concat_tables(tables, promote_options="permissive"))
 
 
 def files_of(sources: Sequence[LogSource], events_max: int) -> list[RunFiles] | None:

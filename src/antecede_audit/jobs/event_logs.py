@@ -32,10 +32,6 @@ WITNESSED: Final = (*JUDGED, *TRACE_COLUMNS)
 """What an audit reads of a log: all that it says about a violation."""
 
 
-ONLY_RUN: Final = "run"
-"""What a run is called in a table that names none."""
-
-
 EVENTS_FOLDER: Final = "events"
 """What ingest and sweep call the log among their results."""
 

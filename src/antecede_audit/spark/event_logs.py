@@ -36,7 +36,6 @@ from antecede_audit.jobs.event_logs import (
     EVENTS_FOLDER,
     FORMATS,
     JSON,
-    ONLY_RUN,
     PARQUET,
     SPANS_FOLDER,
     WITNESSED,
@@ -46,6 +45,7 @@ from antecede_audit.jobs.event_logs import (
     runs_at,
     spans_folder,
 )
+from antecede_audit.judging.verdict import ONLY_RUN
 from antecede_audit.judging.verdict_summary import SUMMARY
 from antecede_audit.spans.schemas import SPANS
 from antecede_audit.spark.job_names import named
