@@ -52,7 +52,6 @@ FOREIGN: dict[str, str] = {
     "antecede/runtime/test_network.py": "now_ns",
     "antecede/transport/datagram_reader.py": "its_members",
     "antecede/transport/datagram_writer.py": "controls delivered due eliciting permit size trial",
-    "antecede_audit/spark/audit_judge.py": "blurs count overlap_ns",
     "antecede_audit/spark/session.py": "_gateway",
     "antecede_cli/json_lines.py": "on_urgent",
     "antecede_lab/chaos/cluster.py": (

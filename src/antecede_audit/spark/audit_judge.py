@@ -227,10 +227,7 @@ class AuditJob:
         for run, found in plan.blurs.items():
             length = times[run][1] - times[run][0] + 1
             self.method.blurred[run] = float((found.end_ns - found.start_ns).sum()) / length
-        whole = self.method.plan
-        whole.count += plan.count
-        whole.overlap_ns = max(whole.overlap_ns, plan.overlap_ns)
-        whole.blurs |= plan.blurs
+        self.method.plan = self.method.plan.counting(plan)
         return plan
 
     def _many_tasks(self) -> AbstractContextManager[None]:
