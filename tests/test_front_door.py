@@ -21,8 +21,8 @@ from antecede.testing import TestNetwork
 PARAMETERS = ("name", "bind", "peers", "trace")
 """Settings that are parameters of their own."""
 
-INTERNAL = {"BadLine", "ChildFailed", "LoopEnded", "OutputFailed", "UnknownProtocol"}
-"""Errors that no program of a user meets: commands answer for them."""
+INTERNAL = {"BadLine", "ChildFailed", "FieldError", "LoopEnded", "OutputFailed", "UnknownProtocol"}
+"""Errors that no program of a user meets, as commands answer for them, and a base of others."""
 
 LIBRARY = (
     *("core", "durability", "endpoint", "integrations", "membership"),

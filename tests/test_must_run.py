@@ -30,7 +30,7 @@ def test_a_skip_for_want_of_what_must_run_is_a_failure(
     (tmp_path / "test_some.py").write_text(SKIPPING)
     command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider"]
     ran = subprocess.run(
-        [*command, "-rfs", "-c", os.devnull, "--rootdir", str(tmp_path), str(tmp_path)],
+        [*command, "-rs", "-c", os.devnull, "--rootdir", str(tmp_path), str(tmp_path)],
         cwd=ROOT,
         env=os.environ | {"ANTECEDE_MUST_RUN": must_run},
         capture_output=True,

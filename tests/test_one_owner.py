@@ -16,16 +16,12 @@ SOURCES = Path(__file__).parent.parent / "src"
 PACKAGES = ("antecede", "antecede_audit", "antecede_cli", "antecede_lab")
 
 FOREIGN: dict[str, str] = {
-    "antecede/core/hybrid/node.py": (
-        "acked delivered early last_submitted last_transmitted notices_since_ns "
-        "permits_since_ns permitted_up_to unacked unacked_key unnoted unsent unsent_at"
-    ),
     "antecede/core/hybrid/rule.py": (
-        "acked acks_since_ns delivered due early last_transmitted notices_since_ns "
-        "permits_since_ns permitted permitted_up_to unsent unsent_at"
+        "acked acks_since_ns deferred_permits delivered early last_submitted last_transmitted "
+        "notices_since_ns permits_since_ns permitted permitted_up_to unacked unacked_key unsent "
+        "unsent_at"
     ),
     "antecede/core/outstanding.py": "on",
-    "antecede/durability/node_state.py": "delivered",
     "antecede/endpoint/crash_recovery.py": "expelled is_new last sent_before",
     "antecede/endpoint/endings.py": "accepts expelled is_new",
     "antecede/endpoint/expulsion_news.py": "told_of_expulsion",
@@ -42,18 +38,13 @@ FOREIGN: dict[str, str] = {
     "antecede/membership/newcomers.py": "is_new",
     "antecede/membership/unfinished.py": "grown_at",
     "antecede/runtime/app_journal.py": "after_telling by_asking on_disk pass_on",
-    "antecede/runtime/blocking.py": "messages",
     "antecede/runtime/deliveries.py": "by_asking in_hand",
-    "antecede/runtime/discovery.py": "failures",
     "antecede/runtime/journal_committer.py": "accepts deaf",
     "antecede/runtime/key_settings.py": "_configured",
     "antecede/runtime/node.py": "by_asking by_returning closed closing recalled slow_path wake",
-    "antecede/runtime/observe/event_recorder.py": "offset_ns",
-    "antecede/runtime/test_network.py": "now_ns",
     "antecede/transport/datagram_reader.py": "its_members",
     "antecede/transport/datagram_writer.py": "controls delivered due eliciting permit size trial",
     "antecede_audit/spark/session.py": "_gateway",
-    "antecede_cli/json_lines.py": "on_urgent",
     "antecede_lab/chaos/cluster.py": (
         "child cuts datagrams faults kills left_out lives lost over paused pauses ready "
         "seconds taken_along wrongly_left_out"

@@ -182,7 +182,7 @@ def test_the_build_of_the_repository_compiles_the_laboratory_too(project: Path) 
     assert built.said == ["antecede: compiled 3 modules"]
     assert built.libraries() == [
         "antecede/core/errors",
-        "antecede/core/values",
+        "antecede/core/packets",
         "antecede__mypyc",
         "antecede_lab/wire/codec",
     ]

@@ -345,7 +345,7 @@ class Answers:
         self._waits = False
         self.count = 0
         """How many lines were answered."""
-        lines.on_urgent = self._expel_ahead
+        lines.on_urgent(self._expel_ahead)
 
     async def run(self) -> None:
         """Answer until the end of input."""

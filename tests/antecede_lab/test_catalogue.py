@@ -4,7 +4,7 @@ import pytest
 
 from antecede.core import LocalError
 from antecede.core.catalogue import ProtocolInfo
-from antecede.core.hybrid.rule import HybridProcess
+from antecede.core.hybrid.node import HybridProcess
 from antecede_lab.catalogue import PROTOCOLS, find_protocol
 
 MINE = ProtocolInfo(

@@ -1,5 +1,6 @@
 """Ways to get `hybrid` wrong."""
 
+from tests.antecede.core.patched import ABOVE_RULE, RULE
 from tests.broken.mutants import Mutant
 
 
@@ -10,11 +11,12 @@ def hybrid(
     return Mutant(
         name=name,
         protocol=protocol,
-        source="antecede/core/hybrid/rule.py",
+        source=f"{RULE}.py",
         process="HybridProcess",
         why=why,
         changes=changes,
         caught_by=frozenset(caught_by.split()),
+        above=ABOVE_RULE,
     )
 
 
@@ -44,8 +46,8 @@ HYBRID_MUTANTS = [
         "permit-n-plus-1",
         "a permit covers one message more than has been settled",
         (
-            "peer.transmit(Permit(peer.due), outbox)",
-            "peer.transmit(Permit(peer.due + 1), outbox)",
+            "peer.transmit(Permit(peer.permitted_up_to), outbox)",
+            "peer.transmit(Permit(peer.permitted_up_to + 1), outbox)",
         ),
         caught_by="optimal search",
     ),
@@ -54,7 +56,7 @@ HYBRID_MUTANTS = [
         "a permit of one sender is taken for one of everybody",
         (
             "if owed is not None and self._missing.grant(owed, sequence):",
-            "if [self._missing.grant(p.permits_owed(), sequence) for p in self._roster]:",
+            "if [self._missing.grant(p.permits_owed(), sequence) for p in self._peers.all]:",
         ),
         caught_by="order optimal search",
     ),
@@ -72,8 +74,9 @@ HYBRID_MUTANTS = [
         "ack-all-destinations",
         "the ack of one destination counts for all",
         (
-            "            self._acknowledged(entry, peer)\n",
-            "            self._open -= entry.unacked > 0\n            entry.unacked = 0\n",
+            "            self._acknowledged(entry, peer)\n            peer.acked",
+            "            self._open -= entry.unacked > 0\n            entry.unacked = 0\n"
+            "            peer.acked",
         ),
         caught_by="order optimal search",
     ),
@@ -129,8 +132,8 @@ HYBRID_MUTANTS = [
             "            and entry.targets\n",
         ),
         (
-            "and self._roster[entry.targets[0]].id == self._missing.first_sender()",
-            "and self._missing.first_sender() in [self._roster[at].id for at in entry.targets]",
+            "and self._peers.all[entry.targets[0]].id == self._missing.first_sender()",
+            "and self._missing.first_sender() in [self._peers.all[at].id for at in entry.targets]",
         ),
         caught_by="order optimal search",
     ),

@@ -19,6 +19,7 @@ import antecede
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.packets import Packet
 from antecede_lab.catalogue import PROTOCOLS
+from tests.antecede.core.patched import patched_together
 
 SOURCES = Path(antecede.__file__).parents[1]
 
@@ -34,10 +35,23 @@ class Mutant:
     why: str
     changes: tuple[tuple[str, str], ...]
     caught_by: frozenset[str]
+    # Files that make a process of what is in `source`, in the order in which they import it.
+    above: tuple[str, ...] = ()
 
 
 def load(mutant: Mutant) -> ProtocolInfo:
     """The mutant as a protocol like any other."""
+    name = mutant.source.removesuffix(".py")
+    if mutant.above:
+        changes = [(name, sound, broken) for sound, broken in mutant.changes]
+        module = patched_together([name, *mutant.above], changes, "broken")
+    else:
+        module = load_one(mutant)
+    return info_like(PROTOCOLS[mutant.protocol], mutant.name, vars(module)[mutant.process])
+
+
+def load_one(mutant: Mutant) -> ModuleType:
+    """The module that its source would be."""
     text = (SOURCES / mutant.source).read_text()
     for sound, broken in mutant.changes:
         assert text.count(sound) == 1, f"{mutant.name}: {sound!r} stands {text.count(sound)} times"
@@ -46,7 +60,7 @@ def load(mutant: Mutant) -> ProtocolInfo:
     module = ModuleType(f"broken_{mutant.name.replace('-', '_')}")
     exec(compile(text, f"{mutant.source} with {mutant.name}", "exec"), module.__dict__)
     keep_packets(module, original)
-    return info_like(PROTOCOLS[mutant.protocol], mutant.name, vars(module)[mutant.process])
+    return module
 
 
 def keep_packets(module: ModuleType, original: ModuleType) -> None:

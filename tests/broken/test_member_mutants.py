@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(
 
 CONTACT = "antecede/membership/contact.py"
 ENDPOINT = "antecede/endpoint/endpoint.py"
-LOSSES = "antecede/durability/losses.py"
+LOSSES = "antecede/endpoint/loss_reporter.py"
 DETECTOR = "antecede/membership/failure_detector.py"
 
 MUTANTS: dict[str, tuple[tuple[Change, ...], tuple[str, ...]]] = {
@@ -29,11 +29,6 @@ MUTANTS: dict[str, tuple[tuple[Change, ...], tuple[str, ...]]] = {
     ),
     "who does not come is waited for": (
         ((CONTACT, "        return NEW if self.is_new else AWAY\n", "        return NEW\n"),),
-        (),
-    ),
-    "after a crash it is forgotten that somebody was left out": (
-        ((LOSSES, "            self._kept.on_loss(name, [int(sequence)], left_out=True)\n",
-          "            self._kept.has_anything = True\n"),),
         (),
     ),
     "a majority is whoever was heard lately": (

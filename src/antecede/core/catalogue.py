@@ -16,7 +16,7 @@ from mypy_extensions import mypyc_attr
 
 from antecede.core.errors import LocalError, not_called
 from antecede.core.fifo import FifoProcess
-from antecede.core.hybrid.rule import HybridProcess
+from antecede.core.hybrid.node import HybridProcess
 from antecede.core.none import NoneProcess
 from antecede.core.packets import Packet
 from antecede.core.process import CausalProcess

@@ -23,7 +23,7 @@ from antecede.core.checks import (
 from antecede.core.effects import Deliver, Effect, Report, Transmit
 from antecede.core.errors import RemoteError
 from antecede.core.expulsion import ExpelledSet
-from antecede.core.hybrid.node import RECEIVE_LIMIT, SEND_LIMIT
+from antecede.core.hybrid.rule import RECEIVE_LIMIT, SEND_LIMIT
 from antecede.core.outstanding import Outstanding
 from antecede.core.packets import Ack, DataPacket, Message, Packet, YouAreExpelled
 from antecede.core.process import NEVER_NS, EffectList, NodeProcess, Outbox

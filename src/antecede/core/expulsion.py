@@ -173,8 +173,8 @@ class ExpulsionProcess(NodeProcess):
         # Without whom we go on, and peers met since that have not been told of them.
         self._fence = ExpelledSet(me)
         self._met: list[NoticedPeer] = []
-        # What must survive a crash and has not been asked for; None as long as nobody keeps it.
-        self._kept: ChangeLog | None = None
+        # What must survive a crash and has not been asked for; None until there is a snapshot.
+        self._change_log: ChangeLog | None = None
 
     # What a protocol says of itself.
 
@@ -182,7 +182,7 @@ class ExpulsionProcess(NodeProcess):
     def _all_peers(self) -> Sequence[NoticedPeer]:
         """All that were met, the expelled among them."""
 
-    def _keep_decision(self, process: i64, now_ns: i64) -> None:
+    def _log_decision(self, process: i64, now_ns: i64) -> None:
         """We expel `process` ourselves: let that survive a crash, where anything does."""
 
     @abstractmethod
@@ -216,7 +216,7 @@ class ExpulsionProcess(NodeProcess):
 
     def expel_into(self, process: int, now_ns: i64, outbox: Outbox) -> None:
         self._fence.check_may_expel(process)
-        self._keep_decision(process, now_ns)
+        self._log_decision(process, now_ns)
         self._expel([process], None, now_ns, outbox)
 
     # Who is met.
@@ -300,11 +300,14 @@ class ExpulsionProcess(NodeProcess):
 
     # What survives a crash.
 
+    def _begin_change_log(self) -> None:
+        self._change_log = ChangeLog()
+
     def changes(self) -> list[bytes]:
         return split_records(self.changes_bytes()) or []
 
     def changes_bytes(self) -> bytes:
-        return b"" if self._kept is None else self._kept.take()
+        return b"" if self._change_log is None else self._change_log.take()
 
     def changes_are_urgent(self) -> bool:
-        return self._kept is not None and self._kept.urgent
+        return self._change_log is not None and self._change_log.urgent

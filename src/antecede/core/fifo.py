@@ -17,7 +17,7 @@ from mypy_extensions import i64
 from antecede.core.checks import PAYLOAD_LIMIT
 from antecede.core.control_node import ControlNode
 from antecede.core.effects import Deliver, Effect, Transmit
-from antecede.core.hybrid.node import RECEIVE_LIMIT, SEND_LIMIT
+from antecede.core.hybrid.rule import RECEIVE_LIMIT, SEND_LIMIT
 from antecede.core.in_order import FifoReceiver
 from antecede.core.packets import Ack, DataPacket
 from antecede.core.retransmission import PATIENCE_NS

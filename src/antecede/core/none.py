@@ -22,7 +22,7 @@ from antecede.core.checks import PAYLOAD_LIMIT
 from antecede.core.control_node import ControlNode
 from antecede.core.effects import Deliver, Effect, Transmit
 from antecede.core.errors import RemoteError
-from antecede.core.hybrid.node import RECEIVE_LIMIT, SEND_LIMIT
+from antecede.core.hybrid.rule import RECEIVE_LIMIT, SEND_LIMIT
 from antecede.core.in_order import check_predecessor
 from antecede.core.packets import Ack, DataPacket
 from antecede.core.retransmission import PATIENCE_NS

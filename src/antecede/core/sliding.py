@@ -1,13 +1,16 @@
 """The paper's sliding data structures: windows over an ever growing sequence.
 
-All three number their elements 1, 2, 3, … for ever and keep those from `first` up to, not
-including, `next`. A `SlidingArray` removes only its oldest element; a `SlidingMap` removes any by
-key and slides over the holes; an `IndexedSlidingMap` can also be read by index. Every operation
-takes amortised constant time.
+Each numbers its elements 1, 2, 3, … for ever and keeps those from `first` up to, not including,
+`next`. A `SlidingArray` removes only its oldest element. Every operation takes amortised constant
+time. (`antecede_lab.protocols.sliding_maps` has the paper's maps.)
 
 The paper proposes a small array of pointers to chunks; shifting those pointers costs steps that
 grow with the window, so the window lives in a ring instead, whose size is a power of two and which
 doubles when full and halves when seven eighths empty, unless it is small.
+
+The ring is a `SlidingWindow`, whatever is in it. `SlidingArray` says so for any type of element; a
+class that says so for one type (`SentWindow`) is faster compiled, because compiled code trusts the
+fields of a generic class less.
 """
 
 from collections.abc import Iterator
@@ -25,11 +28,10 @@ RING_SIZE_KEPT: Final = 256
 """A ring of up to 256 places stays as it is when it empties: bursts come again."""
 
 
-@final
-class SlidingArray(Generic[Element]):
-    """A window of elements: add at the end, remove at the front, read anywhere."""
+class SlidingWindow:
+    """The ring: a subclass says what is in it, and reads it."""
 
-    MADE_OF: ClassVar = ("first",)
+    MADE_OF: ClassVar[tuple[str, ...]] = ("first",)
 
     __slots__ = ("_mask", "_ring", "first", "next")
 
@@ -37,7 +39,45 @@ class SlidingArray(Generic[Element]):
         self.first: i64 = first
         self.next: i64 = first
         self._mask: i64 = RING_SIZE_MIN - 1
-        self._ring: list[Element | None] = [None] * RING_SIZE_MIN
+        self._ring: list[object] = [None] * RING_SIZE_MIN
+
+    def _append(self, element: object) -> None:
+        if self.next - self.first > self._mask:
+            self._resize(2 * (self._mask + 1))
+        # A place is worked out before the ring is touched: the ring is then only borrowed.
+        place = self.next & self._mask
+        self._ring[place] = element
+        self.next += 1
+
+    def _remove_first(self) -> object:
+        if self.first == self.next:
+            raise IndexError("remove from an empty sliding array")
+        place = self.first & self._mask
+        element, self._ring[place] = self._ring[place], None
+        self.first += 1
+        if self._mask >= RING_SIZE_KEPT and 8 * (self.next - self.first) <= self._mask + 1:
+            self._resize((self._mask + 1) >> 1)
+        return element
+
+    def __len__(self) -> int:
+        return self.next - self.first
+
+    def _resize(self, capacity: i64) -> None:
+        ring: list[object] = [None] * capacity
+        mask = capacity - 1
+        index = self.first
+        while index < self.next:
+            ring[index & mask] = self._ring[index & self._mask]
+            index += 1
+        self._ring = ring
+        self._mask = mask
+
+
+@final
+class SlidingArray(SlidingWindow, Generic[Element]):
+    """A window of elements: add at the end, remove at the front, read anywhere."""
+
+    __slots__ = ()
 
     @property
     def size(self) -> int:
@@ -46,32 +86,17 @@ class SlidingArray(Generic[Element]):
 
     def add(self, element: Element) -> None:
         """Append at index `next`."""
-        index = self.next
-        if index - self.first > self._mask:
-            self._resize(2 * (self._mask + 1))
-        place = index & self._mask
-        self._ring[place] = element
-        self.next = index + 1
+        self._append(element)
 
     def remove(self) -> Element:
         """Remove and return the oldest element."""
-        index, mask, ring = self.first, self._mask, self._ring
-        if index == self.next:
-            raise IndexError("remove from an empty sliding array")
-        element = ring[index & mask]
-        ring[index & mask] = None
-        self.first = index + 1
-        if mask >= RING_SIZE_KEPT and 8 * (self.next - index - 1) <= mask + 1:
-            self._resize((mask + 1) >> 1)
-        return cast(Element, element)
+        return cast(Element, self._remove_first())
 
     def peek(self) -> Element:
         """The oldest element."""
-        index = self.first
-        if index == self.next:
+        if self.first == self.next:
             raise IndexError("peek into an empty sliding array")
-        # A place is worked out before the ring is touched: the ring is then only borrowed.
-        place = index & self._mask
+        place = self.first & self._mask
         return cast(Element, self._ring[place])
 
     def at(self, index: i64) -> Element:
@@ -89,9 +114,6 @@ class SlidingArray(Generic[Element]):
             raise IndexError(f"index {index} is outside {self.first} <= index < {self.next}")
         self._ring[index & self._mask] = element
 
-    def __len__(self) -> int:
-        return self.next - self.first
-
     def __iter__(self) -> Iterator[Element]:
         index = self.first
         while index < self.next:
@@ -101,13 +123,3 @@ class SlidingArray(Generic[Element]):
     def state(self) -> object:
         """Which indexes are in the window, and what is there."""
         return self.first, self.next, [shown(element) for element in self]
-
-    def _resize(self, capacity: i64) -> None:
-        ring: list[Element | None] = [None] * capacity
-        mask = capacity - 1
-        index = self.first
-        while index < self.next:
-            ring[index & mask] = self._ring[index & self._mask]
-            index += 1
-        self._ring = ring
-        self._mask = mask

@@ -82,10 +82,10 @@ class UnconfirmedDeliveries:
     """With a journal: the deliveries that are not confirmed, and the application's values."""
 
     __slots__ = (
+        "_changes",
         "_confirmed_from",
         "_confirmed_to",
         "_held",
-        "_ledger",
         "_pending",
         "_quiet",
         "delivered",
@@ -96,8 +96,8 @@ class UnconfirmedDeliveries:
         "wake",
     )
 
-    def __init__(self, ledger: ChangeLog) -> None:
-        self._ledger: Final = ledger
+    def __init__(self, changes: ChangeLog) -> None:
+        self._changes: Final = changes
         # To be called when something changes that nobody else would notice.
         self.wake: Callable[[], None] | None = None
         self._quiet = True
@@ -131,12 +131,16 @@ class UnconfirmedDeliveries:
         """A payload was delivered, of which `last` came last."""
         self.delivered += 1
         number = self.delivered
-        self._ledger.put_four(
+        self._changes.put_four(
             INBOUND, number, sender_id, sequence, len(written_sender), written_sender, last
         )
         message = InboundMessage(sender, sequence, whole, number, self, False, sender_id)
         self._pending[number] = message
         return message
+
+    def set_delivered(self, count: i64) -> None:
+        """A journal says how many payloads were delivered."""
+        self.delivered = count
 
     def call_handler(
         self,
@@ -250,7 +254,7 @@ class UnconfirmedDeliveries:
     def write_confirmed(self) -> None:
         """What is confirmed so far is part of what is written next."""
         if self._confirmed_from > 0:
-            self._ledger.put_deferrable(
+            self._changes.put_deferrable(
                 encode_record(CONFIRMED, [self._confirmed_from, self._confirmed_to])
             )
         self._confirmed_from = 0
@@ -288,10 +292,10 @@ class UnconfirmedDeliveries:
         for key, value in self._held.items():
             if value is None:
                 self.values.pop(key, None)
-                self._ledger.put_urgent(encode_record(REMOVED, [], key.encode()))
+                self._changes.put_urgent(encode_record(REMOVED, [], key.encode()))
             else:
                 self.values[key] = value
-                self._ledger.put_urgent(value_record(key, value))
+                self._changes.put_urgent(value_record(key, value))
         self._held = {}
         self.has_changed()
 

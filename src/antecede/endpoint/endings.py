@@ -11,8 +11,9 @@ from mypy_extensions import i64
 
 from antecede.core.effects import DeliveryUnknown, Expelled, SelfExpelled
 from antecede.core.process import NodeProcess
-from antecede.durability.losses import LossReporter
+from antecede.durability.recorder import Recorder
 from antecede.endpoint.crash_recovery import CrashRecovery
+from antecede.endpoint.loss_reporter import LossReporter
 from antecede.endpoint.protocol_driver import ProtocolDriver
 from antecede.endpoint.sender import MessageSender
 from antecede.endpoint.session_maker import SessionFactory
@@ -35,10 +36,11 @@ class Endings:
         "_losses",
         "_me",
         "_process",
+        "_recorder",
+        "_recovery",
         "_reports",
         "_sending",
         "_sessions",
-        "_survival",
         "_table",
         "fenced",
     )
@@ -52,8 +54,9 @@ class Endings:
         expulsions: Expulsions,
         directory: Directory,
         sending: MessageSender,
-        survival: CrashRecovery,
+        recovery: CrashRecovery,
         losses: LossReporter,
+        recorder: Recorder,
         reports: list[Report],
     ) -> None:
         self._me: Final = me
@@ -64,7 +67,8 @@ class Endings:
         self._expulsions: Final = expulsions
         self._directory: Final = directory
         self._sending: Final = sending
-        self._survival: Final = survival
+        self._recovery: Final = recovery
+        self._recorder: Final = recorder
         self._losses: Final = losses
         self._reports: Final = reports
         # Why this node must not go on; None if it may.
@@ -75,7 +79,7 @@ class Endings:
         self._sessions.name_in_event_log(session, 0)
         self._directory.end_session(session)
         session.end()
-        self._survival.over(session)
+        self._recorder.on_peer_over(session.id)
         self._report_lost(session, self._core.forget(session, now_ns))
         self._sending.on_room_freed(now_ns)
 
@@ -143,7 +147,7 @@ class Endings:
         contact.expelled = expelled
         contact.is_new = False
         self._table.add(successor)
-        self._survival.record_peer(successor, contact)
+        self._recovery.record_peer(successor, contact)
         self._directory.greet_successor(contact, now_ns)
 
     def stop_for_good(self, fenced: NodeFenced, now_ns: i64) -> None:
@@ -154,7 +158,7 @@ class Endings:
             session = contact.session
             self._report_lost(session, self._core.forget(session, now_ns))
         self._reports.append(fenced)
-        self._survival.ended(f"{self._me} was expelled by {fenced.by}: {fenced.reason}")
+        self._recorder.on_life_ended(f"{self._me} was expelled by {fenced.by}: {fenced.reason}")
 
     def has_gone(self, session: Session, now_ns: i64) -> None:
         """A peer that has stopped, has forgotten us, or owes nothing and answers no more."""
@@ -183,11 +187,11 @@ class Endings:
                 contact = self._directory.by_name[session.name]
                 self.give_up(session, now_ns)
                 self.await_successor(session, now_ns, contact.expelled)
-        for former in self._survival.formers():
+        for former in self._recovery.formers():
             peer = self._directory.by_name.get(former.name)
             if peer is None:
                 continue
-            left = self._sessions.recalled(former, peer.datagram_size, peer.process)
+            left = self._sessions.recovered(former, peer.datagram_size, peer.process)
             self._table.add(left)
             if self._process.misses(left.id):
                 self.expel(left, self._me, LEFT_OWING, now_ns)

@@ -15,8 +15,7 @@ from mypy_extensions import i64
 
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.process import NEVER_NS, HeldBack, NodeProcess, PermitsOwed
-from antecede.durability.losses import LossReporter
-from antecede.durability.node_state import DurableNodeState
+from antecede.durability.recorder import Recorder
 from antecede.durability.unconfirmed import InboundMessage
 from antecede.endpoint.crash_recovery import CrashRecovery
 from antecede.endpoint.endings import Endings
@@ -24,6 +23,7 @@ from antecede.endpoint.expulsion_news import ExpulsionNews
 from antecede.endpoint.inbox import Inbox
 from antecede.endpoint.incarnations import Incarnations
 from antecede.endpoint.limits import Limits
+from antecede.endpoint.loss_reporter import LossReporter
 from antecede.endpoint.protocol_driver import ProtocolDriver
 from antecede.endpoint.rollback import Rollbacks
 from antecede.endpoint.sender import MessageSender
@@ -97,20 +97,23 @@ class Endpoint:
         limits: Limits,
         rows: EventSink | None,
         cumulative: bool,
-        guard: HandshakeCrypto | None = None,
-        kept: DurableNodeState | None = None,
+        guard: HandshakeCrypto | None,
+        recorder: Recorder,
     ) -> None:
         self._guard: Final = guard
         self._me: Final = me
         self._process: Final = process
         self._limits: Final = limits
+        self._recorder: Final = recorder
         self.out: Final[list[Datagram]] = []
         self.reports: Final[list[Report]] = []
-        self.losses: Final = LossReporter(self.reports, kept)
-        self.inbox: Final = Inbox(me.payload_limit, self.reports, kept, limits.open_to_strangers)
+        self.losses: Final = LossReporter(self.reports, recorder)
+        self.inbox: Final = Inbox(
+            me.payload_limit, self.reports, recorder, limits.open_to_strangers
+        )
         parts = OwnFragments()
-        self._table: Final = SessionTable(0 if kept is None else kept.last_id)
-        self._expulsions: Final = Expulsions(me.name, me.incarnation, self._table, kept)
+        self._table: Final = SessionTable(recorder.state.last_id)
+        self._expulsions: Final = Expulsions(me.name, me.incarnation, self._table, recorder)
         self._core: Final = ProtocolDriver(
             me.name, process, self.inbox, parts, rows, self._table, self._expulsions
         )
@@ -125,13 +128,15 @@ class Endpoint:
             limits.meet_within_ns,
         )
         self.sending: Final = MessageSender(
-            self._core, limits, self.directory, self.inbox, parts, kept
+            self._core, limits, self.directory, self.inbox, parts, recorder
         )
-        self.survival: Final = CrashRecovery(kept, self._core, self._table, self.sending)
+        self.crash_recovery: Final = CrashRecovery(recorder, self._core, self._table, self.sending)
         self._sessions: Final = SessionFactory(
-            self._table, self.survival, rows, limits.window, me.payload_limit, cumulative
+            self._table, recorder, rows, limits.window, me.payload_limit, cumulative
         )
-        self._incarnations: Final = Incarnations(me, tokens, self._expulsions, self.directory, kept)
+        self._incarnations: Final = Incarnations(
+            me, tokens, self._expulsions, self.directory, recorder
+        )
         self._rollbacks: Final = Rollbacks(me, process)
         self.waiting_for: Final = WaitingFor(me.name, process, self._table, limits.silent_ns)
         self._reader: Final = DatagramReader(self._core)
@@ -146,8 +151,9 @@ class Endpoint:
             self._expulsions,
             self.directory,
             self.sending,
-            self.survival,
+            self.crash_recovery,
             self.losses,
+            recorder,
             self.reports,
         )
         self._timers: Final[list[tuple[int, int]]] = []
@@ -192,15 +198,15 @@ class Endpoint:
         if stranger:
             for waiting in self.directory.strangers_to_evict():
                 self.remove_peer(waiting, now_ns)
-        known = self.survival.known(name)
+        known = self.crash_recovery.known(name)
         if known is None:
             session = self._sessions.new(name, size, process)
         else:
-            session = self._sessions.recalled(known, size, process)
+            session = self._sessions.recovered(known, size, process)
         contact = Contact(name, address, process, size, session, stranger)
         self.directory.add(contact, now_ns)
         self._table.add(session)
-        self.survival.restore_contact(session, contact, known)
+        self.crash_recovery.restore_contact(session, contact, known)
 
     def remove_peer(self, name: str, now_ns: i64, reason: str = REMOVED) -> None:
         """Forget a peer for good: what it has not acknowledged is reported undeliverable.
@@ -213,7 +219,7 @@ class Endpoint:
             self._endings.expel(session, self._me.name, reason, now_ns)
         self.directory.remove(contact)
         self._endings.give_up(contact.session, now_ns)
-        self.survival.forgotten(contact.session)
+        self._recorder.on_peer_removed(contact.session.id)
 
     def expel(self, name: str, reason: str, now_ns: i64) -> None:
         """Go on without a peer, for ever and whatever it does: a later incarnation may come back.
@@ -240,10 +246,11 @@ class Endpoint:
     def resume(self, core: list[bytes], now_ns: i64) -> None:
         """Go on where the journal ends; its peers were added.
 
-        What is given up is told with what the former process had not told (`survival.untold`).
+        What is given up is told with what the former process had not told
+        (`crash_recovery.unreported`).
         """
         sessions = self.sessions()
-        self.survival.resume(core, sessions, now_ns)
+        self.crash_recovery.resume(core, sessions, now_ns)
         for session in sessions:
             if session.standing.phase == RESUMING:
                 session.standing.begin_waiting(now_ns)
@@ -604,7 +611,7 @@ class Endpoint:
         candidate.establish(seal, now_ns)
         self.directory.begin_session(session)
         self._sessions.name_in_event_log(session, greeting.process)
-        self.survival.record_peer(session, contact)
+        self.crash_recovery.record_peer(session, contact)
         if begins_anew:
             self._core.resend_all(session, self._rollbacks.delivered(greeting), now_ns)
         self._expulsions.met(session)

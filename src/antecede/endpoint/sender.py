@@ -8,7 +8,8 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from antecede.durability.node_state import DurableNodeState, UnfinishedPayload
+from antecede.durability.node_state import UnfinishedPayload
+from antecede.durability.recorder import Recorder
 from antecede.endpoint.inbox import Inbox
 from antecede.endpoint.limits import Limits
 from antecede.endpoint.payloads import PayloadsUnderWay
@@ -42,9 +43,8 @@ class MessageSender:
         "_core",
         "_directory",
         "_inbox",
-        "_kept",
         "_large",
-        "_large_kept",
+        "_large_recorded",
         "_limits",
         "_next_sequence",
         "_numbering",
@@ -52,6 +52,7 @@ class MessageSender:
         "_parts",
         "_payloads",
         "_process",
+        "_recorder",
         "_surplus",
         "_wholes",
         "accepts",
@@ -67,11 +68,11 @@ class MessageSender:
         directory: Directory,
         inbox: Inbox,
         parts: OwnFragments,
-        kept: DurableNodeState | None = None,
+        recorder: Recorder,
     ) -> None:
-        self._kept: Final = kept
+        self._recorder: Final = recorder
         # The large payload whose rest is written down.
-        self._large_kept: i64 = 0
+        self._large_recorded: i64 = 0
         self._core: Final = core
         self._process: Final = core.process
         self._limits: Final = limits
@@ -192,9 +193,8 @@ class MessageSender:
             number = self._numbering.payload(first, large.sequence)
             self._payloads.add(first, large.sequence, [one for one in targets if one != ME])
             self._count_surplus()
-            if self._kept is not None:
-                self._kept.on_large_payload(large.sequence, targets, len(payload))
-                self._kept.on_numbered(first, large.sequence, number)
+            self._recorder.on_large_payload(large.sequence, targets, len(payload))
+            self._recorder.on_numbered(first, large.sequence, number)
             self._feed_large(now_ns)
             return number
         sequence = self._submit(targets, payload, now_ns)
@@ -270,11 +270,10 @@ class MessageSender:
 
     def note_changes(self) -> None:
         """Let what has changed beside the core be written down, as far as it is not yet."""
-        assert self._kept is not None, "asked for only where records are kept"
         large = self._large
-        if large is not None and large.sequence != self._large_kept:
-            self._large_kept = large.sequence
-            self._kept.on_payload_unfinished(
+        if large is not None and large.sequence != self._large_recorded:
+            self._large_recorded = large.sequence
+            self._recorder.on_payload_unfinished(
                 UnfinishedPayload(
                     list(large.targets),
                     self._next_sequence,
@@ -283,31 +282,29 @@ class MessageSender:
                     large.rest(),
                 )
             )
-        self._kept.note_changes(self._next_sequence - 1)
+        self._recorder.on_turn_ended(self._next_sequence - 1)
 
     def snapshot(self) -> list[bytes]:
         """Everything beside the core."""
-        assert self._kept is not None, "asked for only where records are kept"
         self.note_changes()
-        return self._kept.snapshot(self._process.oldest_unacked(), self._next_sequence - 1)
+        return self._recorder.snapshot(self._process.oldest_unacked(), self._next_sequence - 1)
 
     def resume(self, now_ns: i64) -> None:
         """Go on where the journal ends; the core has been restored."""
-        kept = self._kept
-        assert kept is not None, "there is a journal"
-        self._next_sequence = kept.sent + 1
+        state = self._recorder.state
+        self._next_sequence = state.sent + 1
         self._oldest = self._process.oldest_unacked()
-        self._parts.update(kept.parts)
-        self._wholes.update(kept.wholes)
-        for first, (last, number) in kept.numbers.items():
+        self._parts.update(state.fragments_sent)
+        self._wholes.update(state.large_payloads)
+        for first, (last, number) in state.numbers.items():
             self._numbering.recall(first, last, number)
             if last in self._wholes:
                 self._payloads.add(first, last, [one for one in self._wholes[last][0] if one != ME])
-        rest = kept.large()
+        rest = state.unfinished()
         if rest is not None:
             skipped = (self._next_sequence - rest.first) * rest.part_size
             payload = rest.rest[skipped:]
-            self._large_kept = rest.last
+            self._large_recorded = rest.last
             self._large = PayloadFragmenter(
                 list(rest.targets), payload, rest.part_size, self._next_sequence
             )
@@ -351,8 +348,7 @@ class MessageSender:
         last = self._next_sequence - 1
         self._numbering.ends_with(last)
         self._count_surplus()
-        if self._kept is not None:
-            self._kept.on_payload_withdrawn(last)
+        self._recorder.on_payload_withdrawn(last)
 
     def _count_surplus(self) -> None:
         following = self.last_sequence() + 1
@@ -401,8 +397,7 @@ class MessageSender:
                 large = None
             else:
                 self._parts[self._next_sequence] = True
-                if self._kept is not None:
-                    self._kept.on_fragment_sent(self._next_sequence)
+                self._recorder.on_fragment_sent(self._next_sequence)
                 self._submit(large.targets, part, now_ns)
             self._forget_delivered()
 

@@ -37,6 +37,8 @@ from typing import Any, Final, Self, TypeAlias
 from antecede.durability.unconfirmed import InboundMessage
 from antecede.runtime.errors import MissingExtra
 from antecede.runtime.node import Node
+from antecede.runtime.observe.metric import Metric, metric_of
+from antecede.runtime.observe.stats import Stats
 from antecede.runtime.targets import Payload, payload_bytes
 from antecede.version import __version__
 
@@ -206,8 +208,9 @@ MESSAGE_ID: Final = "messaging.message.id"
 BODY_SIZE: Final = "messaging.message.body.size"
 CLIENT: Final = "messaging.client.id"
 
-SENT: Final = "messaging.client.sent.messages"
-CONSUMED: Final = "messaging.client.consumed.messages"
+SENT: Final = metric_of(Stats, "messages_sent")
+CONSUMED: Final = metric_of(Stats, "messages_received")
+"""The same metrics as on the page of Prometheus, counted here call by call."""
 OPERATION_DURATION: Final = "messaging.client.operation.duration"
 PROCESS_DURATION: Final = "messaging.process.duration"
 
@@ -252,8 +255,8 @@ class TracedNode:
         self.node: Final = node
         self._tracer: Final = trace.get_tracer(LIBRARY, __version__, tracer_provider)
         meter = metrics.get_meter(LIBRARY, __version__, meter_provider)
-        self._sent: Final = meter.create_counter(SENT, "{message}", "Messages sent")
-        self._consumed: Final = meter.create_counter(CONSUMED, "{message}", "Messages delivered")
+        self._sent: Final = message_counter(meter, SENT)
+        self._consumed: Final = message_counter(meter, CONSUMED)
         self._operations: Final = meter.create_histogram(OPERATION_DURATION, "s", "Time to send")
         self._handling: Final = meter.create_histogram(PROCESS_DURATION, "s", "Time in handlers")
 
@@ -357,6 +360,11 @@ class TracedNode:
             BODY_SIZE: size,
             CLIENT: self.node.name,
         }
+
+
+def message_counter(meter: metrics.Meter, metric: Metric) -> metrics.Counter:
+    """A counter of messages, called as the statistics call it."""
+    return meter.create_counter(metric.dotted_name, "{message}", metric.meaning)
 
 
 def context_of(span: Any) -> Context:  # noqa: ANN401 - OpenTelemetry is an extra

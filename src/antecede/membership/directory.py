@@ -333,6 +333,8 @@ class Directory:
             if kind == HELLO and letter is None:
                 name = self.name_at(address)
                 self.denials.deny_version(name, oldest, newest, address, now_ns)
+            else:
+                self.count_stale()
             return None
         greeting = read_greeting(reader, oldest, newest)
         if letter is not None and not letter.is_from(greeting.name):

@@ -16,7 +16,7 @@ from mypy_extensions import i64
 
 from antecede.core.errors import RemoteError
 from antecede.core.expulsion import EXPELLED_LIMIT
-from antecede.durability.node_state import DurableNodeState
+from antecede.durability.recorder import Recorder
 from antecede.events import NodeFenced
 from antecede.membership.handshake_crypto import HandshakeMessage
 from antecede.membership.identity import DerivedTokens, Identity
@@ -49,10 +49,10 @@ class Expulsions:
         "_hearsay",
         "_ids",
         "_incarnation",
-        "_kept",
         "_met",
         "_name",
         "_newest",
+        "_recorder",
         "_records",
         "_sessions",
     )  # fmt: skip
@@ -62,7 +62,7 @@ class Expulsions:
         name: str,
         incarnation: i64,
         sessions: SessionTable,
-        kept: DurableNodeState | None = None,
+        recorder: Recorder,
     ) -> None:
         self._name: Final = name
         self._incarnation: i64 = incarnation
@@ -78,11 +78,10 @@ class Expulsions:
         self._met: Final[dict[str, dict[int, int]]] = {}
         # How many that nobody here had heard of each peer has told of.
         self._hearsay: Final[dict[str, int]] = {}
-        self._kept: Final = kept
-        if kept is not None:
-            for process, record in kept.expulsions.items():
-                self._put(process, record)
-                self._note_newest(process, record)
+        self._recorder: Final = recorder
+        for process, record in recorder.state.expulsions.items():
+            self._put(process, record)
+            self._note_newest(process, record)
 
     def met(self, session: Session) -> None:
         """A peer is there, and it is known which incarnation it is."""
@@ -178,8 +177,7 @@ class Expulsions:
         """From now on this incarnation is expelled."""
         if process not in self._records:
             self._put(process, record)
-            if self._kept is not None:
-                self._kept.on_expelled(process, record)
+            self._recorder.on_expelled(process, record)
         self._note_newest(process, record)
 
     def _put(self, process: i64, record: ExpulsionRecord) -> None:

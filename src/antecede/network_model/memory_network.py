@@ -138,8 +138,7 @@ class MemoryNetwork:
         next_ns = self.next_ns()
         if next_ns == NEVER_NS:
             return False
-        if next_ns > self.now_ns:
-            self.now_ns = next_ns
+        self.advance_to(next_ns)
         touched: dict[str, bool] = {}
         while self._arrivals and self._arrivals[0][0] <= self.now_ns:
             _, _, target, source, data = heappop(self._arrivals)
@@ -154,6 +153,11 @@ class MemoryNetwork:
         for address in touched:
             self.collect(address)
         return True
+
+    def advance_to(self, time_ns: i64) -> None:
+        """Let time pass until then; it never runs back."""
+        if time_ns > self.now_ns:
+            self.now_ns = time_ns
 
     def run_for(self, duration_ns: int) -> None:
         """Let everything happen that will happen within `duration_ns`."""

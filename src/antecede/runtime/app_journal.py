@@ -39,7 +39,7 @@ class AppJournal:
         self, committer: JournalCommitter, confirming: Confirming, plan: Callable[[], None]
     ) -> None:
         self._committer: Final = committer
-        self._unconfirmed: Final = committer.durable_state.handling
+        self._unconfirmed: Final = committer.recorder.unconfirmed
         self._unconfirmed.on_disk = OnDisk(committer, plan)
         self._unconfirmed.pass_on = self._confirm_anywhere
         self._owner: Final = get_ident()

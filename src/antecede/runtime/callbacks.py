@@ -33,7 +33,11 @@ class Callbacks:
         self.failures = 0
         """How often it has raised."""
 
+    def count_failure(self) -> None:
+        """Some of it has raised, and the caller says so itself."""
+        self.failures += 1
+
     def on_failure(self, what: str) -> None:
         """Log and count the exception that is being handled; `what` names who has raised it."""
-        self.failures += 1
+        self.count_failure()
         log.exception("%s: %s failed", self._name, what)

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Final, Self, TypeAlias
 
 from antecede.core.errors import LocalError
-from antecede.durability.node_state import DurableNodeState
+from antecede.durability.recorder import JournalRecorder
 from antecede.durability.unconfirmed import InboundMessage, UnconfirmedDeliveries
 from antecede.endpoint.endpoint import Endpoint
 from antecede.runtime.callbacks import EXITS, is_ending
@@ -48,7 +48,7 @@ class Deliveries:
         name: str,
         endpoint: Endpoint,
         consumed: Callable[[], None],
-        durable_state: DurableNodeState | None = None,
+        recorder: JournalRecorder | None = None,
     ) -> None:
         self._name: Final = name
         self._endpoint: Final = endpoint
@@ -56,7 +56,7 @@ class Deliveries:
         self._consumed: Final = consumed
         self._loop: Final = asyncio.get_running_loop()
         self.confirming: Final = (
-            None if durable_state is None else Confirming(name, durable_state.handling, self._loop)
+            None if recorder is None else Confirming(name, recorder.unconfirmed, self._loop)
         )
         """With a journal: what is confirmed, and when."""
         # Both are in reverse order, so that the next message is popped from the end.

@@ -160,7 +160,7 @@ class Discovery:
     def _on_failure(self, error: BaseException) -> None:
         """Warn of a source that fails; of what nobody expects to fail, with where it did."""
         self.failures += 1
-        self._node._callbacks.failures += 1
+        self._node._callbacks.count_failure()
         expected = isinstance(error, OSError | LocalError | ValueError) and str(error)
         reason = str(error) if expected else f"{type(error).__name__}: {error}".rstrip(": ")
         self._say(f"cannot find out who there is: {reason}", None if expected else error)

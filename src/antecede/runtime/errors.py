@@ -6,7 +6,8 @@ prevented (a peer that does not answer, a disk that fails) is an `AntecedeError`
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from dataclasses import dataclass, field, fields
+from typing import Final, dataclass_transform
 
 from antecede.core.errors import AntecedeError, BufferFull, LocalError, RemoteError, near_miss
 from antecede.events import NodeFenced
@@ -47,40 +48,53 @@ GONE: Final = "it has left, was restarted or expelled"
 """Why messages are undeliverable, if nothing else is known."""
 
 
+@dataclass_transform(eq_default=False, field_specifiers=(field,))
+class FieldError(AntecedeError):
+    """An error whose fields are its arguments: a dataclass, and so is whatever derives from it."""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(eq=False, repr=False)(cls)
+
+    def __post_init__(self) -> None:
+        for one in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
+            value = getattr(self, one.name)
+            setattr(self, one.name, tuple(value) if isinstance(value, list) else value)
+        # Exceptions are printed and pickled by these.
+        self.args = tuple(vars(self).values())
+
+
 class BadConfiguration(LocalError):  # noqa: N818 - reads as what it is
     """A setting has a value that makes no sense; the text says which, and what it may be."""
 
 
-class KeyNeeded(BadConfiguration):
+class KeyNeeded(FieldError, BadConfiguration):  # noqa: N818 - reads as what it is
     """A node without a key would have to talk with other machines."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    reason: str
 
     def __str__(self) -> str:
         return f"{self.reason}, and {KEY_REMEDY}"
 
 
-class MissingExtra(BadConfiguration, ImportError):  # noqa: N818 - reads as what it is
+class MissingExtra(FieldError, BadConfiguration, ImportError):  # noqa: N818 - reads as what it is
     """A feature needs a package that a plain install does not have; the text says how to add it."""
 
-    def __init__(self, package: str) -> None:
-        super().__init__(package)
-        self.package = package
-        self.extra = EXTRAS[package]
+    package: str
+
+    @property
+    def extra(self) -> str:
+        """What is installed in brackets: `antecede[metrics]`."""
+        return EXTRAS[self.package]
 
     def __str__(self) -> str:
         return str(missing_sentence(self.package))
 
 
-class UnknownPeer(LocalError):  # noqa: N818 - reads as what it is
+class UnknownPeer(FieldError, LocalError):  # noqa: N818 - reads as what it is
     """A name is not that of a peer of this node."""
 
-    def __init__(self, name: str, known: Sequence[str] = ()) -> None:
-        super().__init__(name, tuple(known))
-        self.name = name
-        self.known = tuple(known)
+    name: str
+    known: Sequence[str] = ()
 
     def __str__(self) -> str:
         listed = listing(list(self.known)) if self.known else "nobody yet"
@@ -90,12 +104,10 @@ class UnknownPeer(LocalError):  # noqa: N818 - reads as what it is
         )
 
 
-class PeerAway(LocalError):  # noqa: N818 - reads as what it is
+class PeerAway(FieldError, LocalError):  # noqa: N818 - reads as what it is
     """All targets of a message are away: they have left, were expelled, or never came."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
+    name: str
 
     def __str__(self) -> str:
         return (
@@ -109,21 +121,20 @@ PeerGone = PeerAway
 """The former name, for one release."""
 
 
-class PayloadTooLarge(LocalError):  # noqa: N818 - reads as what it is
+class PayloadTooLarge(FieldError, LocalError):  # noqa: N818 - reads as what it is
     """A payload is larger than the settings allow."""
 
-    def __init__(self, size: int, limit: int, unordered: bool = False) -> None:
-        super().__init__(size, limit, unordered)
-        self.size = size
-        self.limit = limit
-        self.unordered = unordered
-        """Whether the limit is one datagram: `order="none"` does not keep fragments in order."""
+    size: int
+    limit: int
+    unordered: bool = False
+    """Whether the limit is one datagram: `order="none"` does not keep fragments in order."""
 
     def __str__(self) -> str:
         if self.unordered:
             return (
                 f"a payload of {self.size:,} bytes takes more than one datagram, and "
-                f"order='none' keeps no parts in order: at most {self.limit:,} bytes"
+                f"order='none' keeps no parts in order: send at most {self.limit:,} bytes, or "
+                "choose another order"
             )
         return (
             f"a payload of {self.size:,} bytes is larger than payload_limit, "
@@ -131,12 +142,10 @@ class PayloadTooLarge(LocalError):  # noqa: N818 - reads as what it is
         )
 
 
-class NodeClosed(LocalError):  # noqa: N818 - reads as what it is
+class NodeClosed(FieldError, LocalError):  # noqa: N818 - reads as what it is
     """The node is closed, or is closing, and accepts nothing more."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
+    name: str
 
     def __str__(self) -> str:
         return (
@@ -145,12 +154,10 @@ class NodeClosed(LocalError):  # noqa: N818 - reads as what it is
         )
 
 
-class WouldDeadlock(BufferFull):
+class WouldDeadlock(FieldError, BufferFull):  # noqa: N818 - reads as what it is
     """A consumer waits for room in the send buffer that only its own reading could make."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
+    name: str
 
     def __str__(self) -> str:
         return (
@@ -160,13 +167,11 @@ class WouldDeadlock(BufferFull):
         )
 
 
-class CannotBind(LocalError):  # noqa: N818 - reads as what it is
+class CannotBind(FieldError, LocalError):  # noqa: N818 - reads as what it is
     """The node cannot listen at its address."""
 
-    def __init__(self, address: str, reason: str) -> None:
-        super().__init__(address, reason)
-        self.address = address
-        self.reason = reason
+    address: str
+    reason: str
 
     def __str__(self) -> str:
         return (
@@ -175,14 +180,12 @@ class CannotBind(LocalError):  # noqa: N818 - reads as what it is
         )
 
 
-class BadPayload(RemoteError):  # noqa: N818 - reads as what it is
+class BadPayload(FieldError, RemoteError):  # noqa: N818 - reads as what it is
     """The codec cannot read a payload; the message is consumed, and receiving can go on."""
 
-    def __init__(self, sender: str, sequence: int, reason: str) -> None:
-        super().__init__(sender, sequence, reason)
-        self.sender = sender
-        self.sequence = sequence
-        self.reason = reason
+    sender: str
+    sequence: int
+    reason: str
 
     def __str__(self) -> str:
         return (
@@ -191,12 +194,10 @@ class BadPayload(RemoteError):  # noqa: N818 - reads as what it is
         )
 
 
-class WrongThread(LocalError):  # noqa: N818 - reads as what it is
+class WrongThread(FieldError, LocalError):  # noqa: N818 - reads as what it is
     """A node was called in a thread other than that of its event loop."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
+    name: str
 
     def __str__(self) -> str:
         return (
@@ -206,12 +207,10 @@ class WrongThread(LocalError):  # noqa: N818 - reads as what it is
         )
 
 
-class WrongProcess(LocalError):  # noqa: N818 - reads as what it is
+class WrongProcess(FieldError, LocalError):  # noqa: N818 - reads as what it is
     """A node was called in a process that was forked after it was opened."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
+    name: str
 
     def __str__(self) -> str:
         return (
@@ -220,14 +219,12 @@ class WrongProcess(LocalError):  # noqa: N818 - reads as what it is
         )
 
 
-class TimedOut(AntecedeError, TimeoutError):  # noqa: N818 - reads as what it is
+class TimedOut(FieldError, TimeoutError):  # noqa: N818 - reads as what it is
     """A call did not finish within its timeout; nothing was lost, and it may be called again."""
 
-    def __init__(self, action: str, seconds: float, waiting_for: str = "") -> None:
-        super().__init__(action, seconds, waiting_for)
-        self.action = action
-        self.seconds = seconds
-        self.waiting_for = waiting_for
+    action: str
+    seconds: float
+    waiting_for: str = ""
 
     def __str__(self) -> str:
         still = f": {self.waiting_for}" if self.waiting_for else ""
@@ -237,14 +234,12 @@ class TimedOut(AntecedeError, TimeoutError):  # noqa: N818 - reads as what it is
         )
 
 
-class Stranded(AntecedeError):  # noqa: N818 - reads as what it is
+class Stranded(FieldError):  # noqa: N818 - reads as what it is
     """This node has closed although peers may still need something from it."""
 
-    def __init__(self, names: Sequence[str], seconds: float, reasons: Sequence[str] = ()) -> None:
-        super().__init__(tuple(names), seconds, tuple(reasons))
-        self.names = tuple(names)
-        self.seconds = seconds
-        self.reasons = tuple(reasons)
+    names: Sequence[str]
+    seconds: float
+    reasons: Sequence[str] = ()
 
     def __str__(self) -> str:
         known = f" ({'; '.join(self.reasons)})" if self.reasons else ""
@@ -255,14 +250,12 @@ class Stranded(AntecedeError):  # noqa: N818 - reads as what it is
         )
 
 
-class Undelivered(AntecedeError):  # noqa: N818 - reads as what it is
+class Undelivered(FieldError):  # noqa: N818 - reads as what it is
     """Messages were given up: their targets are gone, or do not accept them."""
 
-    def __init__(self, counts: Mapping[str, int], reasons: Mapping[str, str] | None = None) -> None:
-        super().__init__(dict(counts), dict(reasons or {}))
-        self.counts = dict(counts)
-        self.reasons = dict(reasons or {})
-        """By target: why."""
+    counts: Mapping[str, int]
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """By target: why."""
 
     def __str__(self) -> str:
         reasons = {name: self.reasons.get(name, GONE) for name in self.counts}
@@ -278,13 +271,11 @@ class Undelivered(AntecedeError):  # noqa: N818 - reads as what it is
         )
 
 
-class TraceFailed(AntecedeError):  # noqa: N818 - reads as what it is
+class TraceFailed(FieldError):  # noqa: N818 - reads as what it is
     """The event log could not be written to its end."""
 
-    def __init__(self, reason: str, rows_lost: int) -> None:
-        super().__init__(reason, rows_lost)
-        self.reason = reason
-        self.rows_lost = rows_lost
+    reason: str
+    rows_lost: int
 
     def __str__(self) -> str:
         return (

@@ -8,14 +8,13 @@ from contextlib import suppress
 from typing import BinaryIO, Final
 
 LINES_AHEAD: Final = 1024
-"""Lines read before the ones before them have been sent."""
-
+"""At most 1,024 lines are read ahead: before those that came earlier have been taken."""
 
 LINE_LIMIT: Final = 1 << 20
-"""The longest line, in bytes, unless somebody expects longer ones."""
-
+"""A line has at most 1 MiB, unless somebody expects longer ones."""
 
 READ_BYTES: Final = 1 << 16
+"""64 KiB are read at a time."""
 
 
 class UrgentLine:
@@ -45,8 +44,7 @@ class InputLines:
         self._loop = asyncio.get_running_loop()
         self._lines: asyncio.Queue[bytes | UrgentLine] = asyncio.Queue()
         self._is_urgent = urgent
-        self.on_urgent: Callable[[], None] = do_nothing
-        """Called when an urgent line has come."""
+        self._notify: Callable[[], None] = do_nothing
         # Those that have not been taken, in their order; each stands in the queue as well.
         self._urgent: deque[UrgentLine] = deque()
         self._room = threading.Semaphore(LINES_AHEAD)
@@ -66,6 +64,10 @@ class InputLines:
         """The next urgent line, before its turn; None if there is none."""
         return self._urgent.popleft().text if self._urgent else None
 
+    def on_urgent(self, notify: Callable[[], None]) -> None:
+        """Call this, in the loop, whenever an urgent line has come."""
+        self._notify = notify
+
     def end(self) -> None:
         """Let no more come than has been read."""
         self.ended.set()
@@ -78,7 +80,7 @@ class InputLines:
         urgent = UrgentLine(line)
         self._urgent.append(urgent)
         self._lines.put_nowait(urgent)  # Its turn, if it has not been taken out before.
-        self.on_urgent()
+        self._notify()
 
     def _read(self) -> None:
         # Past the buffered reader: the interpreter, when it exits, would want the lock that a

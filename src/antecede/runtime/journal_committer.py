@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from antecede.core.errors import AntecedeError
 from antecede.durability.errors import JournalFailed, JournalFull, JournalUnavailable
 from antecede.durability.journal import Journal
-from antecede.durability.node_state import DurableNodeState
+from antecede.durability.recorder import JournalRecorder
 from antecede.endpoint.endpoint import Endpoint
 from antecede.events import Report
 from antecede.runtime.callbacks import EXITS, Callbacks
@@ -28,6 +28,7 @@ from antecede.runtime.commit_thread import CommitWriter
 from antecede.runtime.deliveries import Deliveries
 from antecede.runtime.errors import NodeClosed
 from antecede.runtime.notifier import Notifier
+from antecede.runtime.observe.stats import JournalStats
 from antecede.transport.datagram import Datagram
 
 if TYPE_CHECKING:
@@ -40,25 +41,6 @@ LATER_SECONDS: Final = 0.05
 """Records that may wait are written after 50 ms, if nothing else is written before."""
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JournalStats:
-    """How things stand with a journal."""
-
-    size_bytes: int = 0
-    files: int = 0
-    """How many files were begun, in all lives: one more whenever it had outgrown its snapshot."""
-    commits: int = 0
-    written_bytes: int = 0
-    write_seconds: float = 0.0
-    """How long all writes have taken, synced if that is wanted."""
-    waiting: int = 0
-    """Groups that are being written, or wait for that."""
-    unconfirmed: int = 0
-    """Deliveries that would come again after a crash."""
-    accepting: bool = True
-    """Whether there is room for more."""
 
 
 class CommitGroup:
@@ -99,14 +81,14 @@ class JournalCommitter:
     def __init__(
         self,
         journal: Journal,
-        durable_state: DurableNodeState,
+        recorder: JournalRecorder,
         core: list[bytes],
         *,
         threaded: bool,
         kernel: "KernelSync | None" = None,
     ) -> None:
         self._journal: Final = journal
-        self.durable_state: Final = durable_state
+        self.recorder: Final = recorder
         # What the core of the former process had written, until it is restored.
         self._core: list[bytes] = core
         self._loop: Final = asyncio.get_running_loop()
@@ -139,29 +121,29 @@ class JournalCommitter:
     def begin(self, node: CommitterHooks) -> None:
         """Restore what the journal holds, and begin a new file with it."""
         self._node = node
-        if self.durable_state.resumed:
+        if self.recorder.resumed:
             endpoint = node.endpoint
             endpoint.resume(self._core, node.carrier.now_ns())
         self._core = []
-        self._unreported = node.endpoint.survival.untold()
-        self._journal.rotate_file(node.endpoint.survival.snapshot())
+        self._unreported = node.endpoint.crash_recovery.unreported()
+        self._journal.rotate_file(node.endpoint.crash_recovery.snapshot())
 
     def report_unreported(self) -> None:
         """Somebody listens: tell soon what the former process may not have told."""
         if self._unreported:
-            self._loop.call_soon(self._tell_unreported, list(self.durable_state.untold.losses))
+            self._loop.call_soon(self._tell_unreported, list(self.recorder.state.losses.by_number))
 
     def _tell_unreported(self, numbers: list[int]) -> None:
-        untold, self._unreported = self._unreported, []
-        if untold and not self._closed and self._node is not None:
-            self._node.tell(untold)
+        unreported, self._unreported = self._unreported, []
+        if unreported and not self._closed and self._node is not None:
+            self._node.tell(unreported)
             self._on_reported(numbers)
 
     def _on_reported(self, losses: list[int]) -> None:
         """When the application has what it was told, it need not be told again after a crash."""
         if losses:
             self._call(
-                partial(self.after_telling, partial(self.durable_state.on_losses_reported, losses))
+                partial(self.after_telling, partial(self.recorder.on_losses_reported, losses))
             )
 
     def _call(self, action: Callable[[], None]) -> None:
@@ -214,7 +196,7 @@ class JournalCommitter:
             written_bytes=journal.written_bytes,
             write_seconds=journal.write_ns / 1e9,
             waiting=self._begun - self._done + (1 if self._wanted else 0),
-            unconfirmed=self.durable_state.handling.unconfirmed(),
+            unconfirmed=self.recorder.unconfirmed.unconfirmed(),
             accepting=self.failure() is None,
         )
 
@@ -227,7 +209,7 @@ class JournalCommitter:
                 raise self.failed
             await self._shown.wait()
         if self._done < awaited:
-            raise self.failed or NodeClosed(self.durable_state.name)
+            raise self.failed or NodeClosed(self.recorder.state.name)
 
     def when_durable(self, action: Callable[[], None]) -> None:
         """Do this when everything that has happened until now is on disk; in order."""
@@ -251,7 +233,7 @@ class JournalCommitter:
         """The node leaves. If nobody misses anything of it, it begins a new life next time."""
         assert self._node is not None, "it has begun"
         if self._node.endpoint.buffered() == 0:
-            self.durable_state.on_life_ended("it has left")
+            self.recorder.on_life_ended("it has left")
         self.end_turn(self._node.endpoint.reports)
         await self.finish()
 
@@ -268,12 +250,13 @@ class JournalCommitter:
         self._writer.stop()
         try:
             if write and self._node is not None and self.failed is None and self.full is None:
-                self._journal.commit_body(self._later + self._node.endpoint.survival.changes())
+                changes = self._node.endpoint.crash_recovery.changes()
+                self._journal.commit_body(self._later + changes)
         except AntecedeError as error:
             log.error("%s", error)
         finally:
             self._journal.close()
-            self.durable_state.handling.end(NeverOnDisk(self.durable_state.name, self.failed))
+            self.recorder.unconfirmed.end(NeverOnDisk(self.recorder.state.name, self.failed))
             self._shown.notify()
 
     def leave_to_parent(self) -> None:
@@ -293,14 +276,14 @@ class JournalCommitter:
         # All that is written now, and only that, may show when it is.
         group.reports += endpoint.reports
         endpoint.reports.clear()
-        group.losses = self.durable_state.untold.take_fresh()
+        group.losses = self.recorder.state.losses.take_fresh()
         group.deliveries = endpoint.inbox.uncommitted()
-        survival = endpoint.survival
+        recovery = endpoint.crash_recovery
         if self._journal.needs_rotation() and self._journal.prepare():
-            group.snapshot = survival.snapshot()
+            group.snapshot = recovery.snapshot()
         else:
-            group.body = self._later + survival.changes()
-            if not group.body or not (self._hurry or survival.urgent):
+            group.body = self._later + recovery.changes()
+            if not group.body or not (self._hurry or recovery.urgent):
                 # That something is over may wait, and everything else shows at once.
                 self._write_later(group.body)
                 self._on_committed()
@@ -367,7 +350,7 @@ class JournalCommitter:
         if self._closed or self._writing is None or self._node is None:
             return
         if self._journal.would_shrink() and self._journal.prepare():
-            self._writing.snapshot = self._node.endpoint.survival.snapshot()
+            self._writing.snapshot = self._node.endpoint.crash_recovery.snapshot()
         self._attempt()
 
     def _on_committed(self) -> None:

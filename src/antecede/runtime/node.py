@@ -47,7 +47,8 @@ from antecede.runtime.observe.explain import (
     reasons_unmet,
 )
 from antecede.runtime.observe.stalls import Stalls
-from antecede.runtime.observe.stats import Health, Stats, StatsReader, health_of
+from antecede.runtime.observe.stats import Health, Stats
+from antecede.runtime.observe.stats_reader import StatsReader, health_of
 from antecede.runtime.outbound import Outbound, Surroundings
 from antecede.runtime.reading import FairReader
 from antecede.runtime.security.noise_handshake import NoiseCrypto
@@ -90,8 +91,8 @@ class Node:
         self._reader: Final = FairReader(
             self._on_input_end, self._on_time, endpoint, carrier.now_ns, self._loop
         )
-        state = None if committer is None else committer.durable_state
-        self._deliveries: Final = Deliveries(settings.name, endpoint, self._on_consumed, state)
+        recorder = None if committer is None else committer.recorder
+        self._deliveries: Final = Deliveries(settings.name, endpoint, self._on_consumed, recorder)
         self._callbacks: Final = Callbacks(settings.name)
         self._enforcer: Final = ExpulsionEnforcer(
             settings.policy, endpoint, self._callbacks, carrier.now_ns()
@@ -676,7 +677,7 @@ class Node:
         committer = self._committer
         if committer is None:
             return None
-        for known in committer.durable_state.peers():
+        for known in committer.recorder.state.peers():
             if known.name not in self._endpoint.directory.by_name:
                 # It was added later, or let in: it will say hello.
                 seen_at = (self.address.host, 0) if known.stranger else None
@@ -696,5 +697,5 @@ class Node:
                 stop=self.abandon,
             )
         )
-        committer.durable_state.handling.wake = self._plan_flush
+        committer.recorder.unconfirmed.wake = self._plan_flush
         return AppJournal(committer, confirming, self._plan_flush)

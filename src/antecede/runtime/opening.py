@@ -14,7 +14,7 @@ from antecede.core.catalogue import NOT_FOR_NODES, find_protocol
 from antecede.core.process import NodeProcess
 from antecede.durability.disk import Disk, SyncedDisk
 from antecede.durability.journal import Journal
-from antecede.durability.node_state import DurableNodeState
+from antecede.durability.recorder import JournalRecorder, Recorder
 from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.limits import Limits
 from antecede.membership.identity import Identity, TokenSource
@@ -207,7 +207,7 @@ def start_with_journal(
         settings.name,
         incarnation=tokens.incarnation()
         if committer is None
-        else int(committer.durable_state.incarnation),
+        else int(committer.recorder.state.incarnation),
         process=process,
         window=settings.receive_window,
         payload_limit=settings.payload_limit,
@@ -218,8 +218,8 @@ def start_with_journal(
     cumulative = settings.order != "none"
     core = make_core(settings)
     limits = limits_of(settings)
-    durable_state = None if committer is None else committer.durable_state
-    endpoint = Endpoint(me, core, tokens, limits, rows, cumulative, crypto, durable_state)
+    recorder = Recorder() if committer is None else committer.recorder
+    endpoint = Endpoint(me, core, tokens, limits, rows, cumulative, crypto, recorder)
     try:
         node = Node(settings, endpoint, carrier, trace, crypto, committer)
     except BaseException:
@@ -301,7 +301,7 @@ def open_committer(
         disk = kind(settings.journal)
     journal = Journal(disk, durable=settings.durable, limit_bytes=settings.journal_limit)
     try:
-        durable_state, core = opened(settings, tokens, journal)
+        recorder, core = opened(settings, tokens, journal)
     except BaseException:
         if kernel is not None:
             kernel.stop()
@@ -315,12 +315,12 @@ def open_committer(
             settings.name,
             journal.torn_bytes,
         )
-    return JournalCommitter(journal, durable_state, core, threaded=threaded, kernel=kernel)
+    return JournalCommitter(journal, recorder, core, threaded=threaded, kernel=kernel)
 
 
 def opened(
     settings: Settings, tokens: TokenSource, journal: Journal
-) -> tuple[DurableNodeState, list[bytes]]:
+) -> tuple[JournalRecorder, list[bytes]]:
     """Take the journal, and read it; it is closed again if it is not this node's."""
     records = journal.open()
     try:
@@ -332,33 +332,34 @@ def opened(
 
 def read_node_state(
     settings: Settings, tokens: TokenSource, records: list[bytes] | None
-) -> tuple[DurableNodeState, list[bytes]]:
+) -> tuple[JournalRecorder, list[bytes]]:
     """What the journal says, and the records of the core; a new life if the last one is over."""
     order = settings.protocol
     if records is None:
-        return DurableNodeState(settings.name, order, tokens.incarnation()), []
-    durable_state = DurableNodeState(settings.name, order, 0)
-    core = durable_state.replay(records)
-    if durable_state.name != settings.name:
+        return JournalRecorder(settings.name, order, tokens.incarnation()), []
+    recorder = JournalRecorder(settings.name, order, 0)
+    core = recorder.replay(records)
+    state = recorder.state
+    if state.name != settings.name:
         raise BadConfiguration(
-            f"the journal {settings.journal} is {durable_state.name!r}'s, not {settings.name!r}'s; "
+            f"the journal {settings.journal} is {state.name!r}'s, not {settings.name!r}'s; "
             "each node needs one of its own"
         )
-    if durable_state.order.partition(" ")[0] == FORMER_ORDER:
+    if state.order.partition(" ")[0] == FORMER_ORDER:
         # What it was told of its options follows the name.
         raise BadConfiguration(
             f"the journal {settings.journal} was written with the order {FORMER_ORDER!r}: "
             f"{NOT_FOR_NODES[FORMER_ORDER]}. Let the version that wrote it finish its work and "
             "close the node, then begin with another journal"
         )
-    if durable_state.order != order:
+    if state.order != order:
         raise BadConfiguration(
             f"the journal {settings.journal} was written with the order "
-            f"{durable_state.order!r}, not {order!r}; open the node with that one, or with another "
+            f"{state.order!r}, not {order!r}; open the node with that one, or with another "
             "journal"
         )
-    if durable_state.ended:
-        log.info("%s begins a new life: %s", settings.name, durable_state.ended)
-        durable_state.new_life(max(tokens.incarnation(), int(durable_state.incarnation) + 1))
+    if state.ended:
+        log.info("%s begins a new life: %s", settings.name, state.ended)
+        recorder.begin_life(max(tokens.incarnation(), int(state.incarnation) + 1))
         core = []
-    return durable_state, core
+    return recorder, core

@@ -266,9 +266,9 @@ class TestNetwork:
         name, wake_ns = self._next_timer()
         arrival_ns = self._post.next_arrival_ns()
         if wake_ns == NEVER_NS and arrival_ns == NEVER_NS:
-            self._post.now_ns = max(self.now_ns, self._awake_until_ns)
+            self._post.advance_to(self._awake_until_ns)
             return
-        self._post.now_ns = max(self.now_ns, min(wake_ns, arrival_ns))
+        self._post.advance_to(min(wake_ns, arrival_ns))
         if arrival_ns <= wake_ns:
             target, source, data = self._post.take_arrival()
             carrier = self._transports.get(target)

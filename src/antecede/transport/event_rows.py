@@ -110,6 +110,10 @@ class EventRows(EventSink):
         self._message: Final[i64] = log.intern("message")
         self._ack: Final[i64] = log.intern("ack")
 
+    def set_offset(self, offset_ns: i64) -> None:
+        """From now on add this to the clock that drives the node, for the clock that all share."""
+        self.offset_ns = offset_ns
+
     def submitted(self, sequence: i64, target: i64, size: i64, now_ns: i64) -> None:
         time_ns = self._time_ns(now_ns)
         self._put(SUBMITTED, self.me, sequence, target, NULL, NULL, time_ns, size, 0)

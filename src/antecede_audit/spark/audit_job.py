@@ -31,7 +31,7 @@ from antecede_audit.spark.audit_library import AuditTables, audit_log
 from antecede_audit.spark.event_logs import find_source_anywhere, narrowed, read_logs, read_spans
 from antecede_audit.spark.job_names import named_jobs, silent
 from antecede_audit.spark.pieces import of_files, of_rows
-from antecede_audit.spark.settings import spark_conf
+from antecede_audit.spark.settings import private_session, spark_conf
 from antecede_audit.spark.storage import Storage
 from antecede_audit.spark.survey import survey_log
 from antecede_audit.spark.table_formats import PARQUET, check_format
@@ -55,6 +55,7 @@ def audit(
 
     The tables in the folder `out` are replaced; they are written in the format `format_name`.
     """
+    session = private_session(session)
     check_format(session, format_name)
     with ExitStack() as stack:
         tell = stack.enter_context(named_jobs(session, "audit", tell))

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
 from antecede_audit.judging.definition import PROCESS, TRACE, Order
@@ -28,7 +28,14 @@ from antecede_audit.spark.audit_stages import counted
 from antecede_audit.spark.event_logs import narrowed, with_all_columns
 from antecede_audit.spark.job_names import named_jobs, silent
 from antecede_audit.spark.pieces import LogReader, of_rows
-from antecede_audit.spark.settings import PersistedTables, persist_packed, persisted, spark_conf
+from antecede_audit.spark.settings import (
+    PersistedTables,
+    moved_to,
+    persist_packed,
+    persisted,
+    private_session,
+    spark_conf,
+)
 from antecede_audit.spark.survey import LogSurvey, survey_log
 
 
@@ -49,6 +56,17 @@ class AuditTables(PersistedTables):
     _early: tuple[DataFrame, Sequence[str]] | None = field(repr=False)
     """The violations as judges hand them over, and what runs are called; None if they have more."""
 
+    def moved_to(self, session: SparkSession) -> "AuditTables":
+        """The same tables in another session; whoever has them lets go of these."""
+        return replace(
+            self,
+            violations=moved_to(session, self.violations),
+            duplicates=moved_to(session, self.duplicates),
+            losses=moved_to(session, self.losses),
+            inventions=moved_to(session, self.inventions),
+            counted=moved_to(session, self.counted),
+        )
+
     def write_violations(self, folder: Path) -> bool:
         """Write the violations to a folder of this machine, if workers can do that alone."""
         if self._early is not None:
@@ -64,7 +82,7 @@ def audit(
     slice_copies: int = SLICE_COPIES,
     tell: Tell = silent,
 ) -> AuditTables:
-    """Whether effects overtook causes in these events; the session's settings stay as they are.
+    """Whether effects overtook causes in these events; nothing in their session changes meanwhile.
 
     In: the columns of the event log; `trace_id` and `span_id` if there are traces, `run_id` if
     there are several runs. `order` says which events of a process are ordered: all of them
@@ -72,8 +90,10 @@ def audit(
     `trace_id, span_id, operation, attributes`, and `run_id`. Integers may be of any type that holds
     them; `LocalError` if a row is not what the event log allows.
     """
-    named = with_all_columns(events)
-    session = events.sparkSession
+    lent = events.sparkSession
+    session = private_session(lent)
+    named = with_all_columns(moved_to(session, events))
+    spans = spans if spans is None else moved_to(session, spans)
     with spark_conf(session, settings_for(session)), ExitStack() as stack:
         tell = stack.enter_context(named_jobs(session, "audit", tell))
         tell("looking at the log")
@@ -81,7 +101,8 @@ def audit(
         looked = survey_log(pieces, stack)
         names = [run.run_id for run in looked.runs]
         log = narrowed(named)
-        return audit_log(log, pieces, looked, names, order, spans, slice_copies, tell)
+        found = audit_log(log, pieces, looked, names, order, spans, slice_copies, tell)
+    return found.moved_to(lent)
 
 
 def audit_log(

@@ -32,7 +32,7 @@ from antecede_audit.spans.trace_files import TraceFiles, find_files, tasks_of, w
 from antecede_audit.spark.append import earlier_anywhere, records_anywhere, without_known_anywhere
 from antecede_audit.spark.job_names import named, named_jobs
 from antecede_audit.spark.outputs import SparkOutputTables
-from antecede_audit.spark.settings import BATCH_BY_ROWS, spark_conf
+from antecede_audit.spark.settings import BATCH_BY_ROWS, private_session, spark_conf
 from antecede_audit.spark.shuffle import SparkShuffle, default_partitions
 from antecede_audit.spark.storage import Storage, literal
 from antecede_audit.spark.table_formats import (
@@ -77,6 +77,7 @@ def ingest(
     come along; `tell` hears what is being done. The events go into the table of a catalogue too, if
     one is named, in the format `table_form`.
     """
+    lent, spark = spark, private_session(spark)
     check_format(spark, table_format)
     places = Storage(spark)
     found = find_files(paths, places)
@@ -112,6 +113,8 @@ def ingest(
         if table_name is not None and events is not None:
             log = event_log(events).withColumn("run_id", F.lit(run))
             write_run(log, table_name, run, table_format)
+            # The lent session may remember which files the table had.
+            lent.catalog.refreshTable(table_name)
     if table_name is not None and events is not None:
         rows = places.count(f"{target}/{partition_folder(Path('events'), run)}", PARQUET)
         check_run(spark, table_name, run, rows)

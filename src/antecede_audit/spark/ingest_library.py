@@ -25,7 +25,9 @@ from antecede_audit.spark.settings import (
     BATCH_BY_BYTES,
     BATCH_BY_ROWS,
     PersistedTables,
+    moved_to,
     persisted,
+    private_session,
     spark_conf,
 )
 from antecede_audit.spark.shuffle import SparkShuffle, default_partitions
@@ -65,7 +67,9 @@ def spans_to_events(spans: DataFrame, *, repair: bool = True) -> EventTables:
     missing = [name for name in REQUIRED if name not in spans.columns]
     if missing:
         raise LocalError(f"these are no spans: there is no column {', '.join(missing)}")
-    session = spans.sparkSession
+    lent = spans.sparkSession
+    session = private_session(lent)
+    spans = moved_to(session, spans)
     with (
         named_jobs(session, "spans_to_events") as describe,
         ExitStack() as stack,
@@ -86,8 +90,8 @@ def spans_to_events(spans: DataFrame, *, repair: bool = True) -> EventTables:
         log = event_log(order_events(traffic, stack))
         rows = list(enumerate(known.names.values()))
         return EventTables(
-            events=persisted(log, stack, StorageLevel.DISK_ONLY),
-            processes=session.createDataFrame(rows, PROCESSES),
+            events=moved_to(lent, persisted(log, stack, StorageLevel.DISK_ONLY)),
+            processes=lent.createDataFrame(rows, PROCESSES),
             clocks=known.clocks,
             _stack=stack.pop_all(),
         )

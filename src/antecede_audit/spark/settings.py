@@ -1,9 +1,16 @@
-"""What a job changes in a session for a while: settings, and tables that are kept until it ends."""
+"""Settings of a job, in a session of its own; and tables that are cached until it ends.
+
+A user's session is never changed, not even for a moment: another of his threads may run queries
+meanwhile. A job works in a *private session*: a clone that has the settings, views, functions and
+catalogs of the user's, and shares its SparkContext and its cache. Tables move between the two by
+their plans, which costs nothing. Under Spark Connect a job works in the user's session itself and
+sets nothing there that only makes it faster.
+"""
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Final, Self
+from typing import Any, Final, Self, final
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
@@ -23,9 +30,51 @@ BATCH_BY_BYTES: Final = {
 }
 
 
+def is_connect(session: SparkSession) -> bool:
+    """Whether a session is one on a Spark Connect server."""
+    return type(session).__module__.startswith("pyspark.sql.connect")
+
+
+@final
+class PrivateSession(SparkSession):
+    """A clone of a session, with settings of its own."""
+
+    def __init__(self, lent: SparkSession) -> None:
+        super().__init__(lent.sparkContext, lent._jsparkSession.cloneSession())
+        self._lent: Final = lent
+
+    def createDataFrame(self, *args: Any, **kwargs: Any) -> DataFrame:  # noqa: ANN401, N802 whatever Spark's own takes
+        """The lent session makes the table: whichever does so becomes the active session."""
+        return moved_to(self, self._lent.createDataFrame(*args, **kwargs))
+
+
+def private_session(lent: SparkSession) -> SparkSession:
+    """A session for one job; under Spark Connect the lent one."""
+    return lent if is_connect(lent) else PrivateSession(lent)
+
+
+def moved_to(session: SparkSession, table: DataFrame) -> DataFrame:
+    """The same table in another session of the same Spark; if it is cached, it still is."""
+    if is_connect(session):
+        return table
+    java = session._jvm
+    assert java is not None, "only a session on a Spark Connect server has no Java"
+    plan = table._jdf.queryExecution().analyzed()
+    rows = java.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)
+    return DataFrame(rows, session)
+
+
 @contextmanager
-def spark_conf(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Change settings of the session for a while."""
+def spark_conf(
+    session: SparkSession, settings: Mapping[str, str], *, required: bool = False
+) -> Iterator[None]:
+    """Change settings of a private session for a while.
+
+    Under Spark Connect only what is `required` for the result is changed.
+    """
+    if is_connect(session) and not required:
+        yield
+        return
     before = {name: session.conf.get(name, None) for name in settings}
     for name, value in settings.items():
         session.conf.set(name, value)

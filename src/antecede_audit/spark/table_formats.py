@@ -83,7 +83,7 @@ def write_run(rows: DataFrame, name: str, run_id: str, format_name: str) -> None
     again = has_run(session, name, run_id)
     try:
         if again:
-            with spark_conf(session, OVERWRITING):
+            with spark_conf(session, OVERWRITING, required=True):
                 rows.select(*session.table(name).columns).write.insertInto(name, overwrite=True)
         else:
             writer = rows.write.format(format_name).mode("append").partitionBy("run_id")

@@ -27,7 +27,7 @@ RUNS_SHOWN: Final = 40
 WRITTEN: Final = ("metrics.parquet", "metrics.csv", "metrics.json")
 
 PROFILES_SHOWN: Final = 6
-"""Of so many runs the tables are printed and the plots drawn; the files are about all of them."""
+"""Tables are printed and plots drawn of at most this many runs; the files are about all of them."""
 
 SUMMARY: Final = "summary.json"
 BESIDE: Final = (SUMMARY, "plots")
@@ -80,7 +80,7 @@ a workload), all else on Spark, as is everything if --master is given; the figur
     default=True,
     help="Compare every delivery with the earliest possible one.  [default: yes]",
 )
-@click.option("--run", "run_id", help="Only the run of this name, of a workload.")
+@click.option("--run", "run_id", help="With --workload: only the run of this name.")
 @click.option(
     "--sample-above",
     type=COUNT,

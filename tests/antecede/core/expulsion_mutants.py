@@ -2,11 +2,12 @@
 
 from typing import cast
 
-from antecede.core.hybrid.rule import HybridProcess
-from tests.antecede.core.patched import patched_together
+from antecede.core.hybrid.node import HybridProcess
+from tests.antecede.core.patched import ABOVE_RULE, RULE, patched_together
 
-EXPULSION, NODE = "antecede/core/expulsion", "antecede/core/hybrid/node"
-FILES = [EXPULSION, "antecede/core/hybrid/state", NODE, "antecede/core/hybrid/rule"]
+EXPULSION = "antecede/core/expulsion"
+NODE = ABOVE_RULE[-1]
+FILES = [EXPULSION, "antecede/core/hybrid/state", RULE, *ABOVE_RULE]
 """In the order in which they import each other."""
 
 CARRYING = "        if self.unnoted is not None:\n            packet = ExpulsionNotice("
@@ -40,13 +41,12 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
         "        if source >= 0:\n",
     ),
     "acks of the expelled are waited for": (
-        NODE,
-        "        given_up = peer.abandon()\n        for entry in given_up:\n"
-        "            self._acknowledged(entry, peer)\n        unconfirmed",
-        "        given_up = [*peer.copies][:0]\n        unconfirmed",
+        RULE,
+        "        unconfirmed = self._give_up(peer)\n",
+        "        unconfirmed = [1][:0]\n",
     ),
     "permits of the expelled are waited for": (
-        NODE,
+        RULE,
         "            self._missing.grant(peer.owed_permits, NEVER_NS)\n",
         "",
     ),

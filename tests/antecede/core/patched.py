@@ -12,6 +12,10 @@ from types import ModuleType
 
 SOURCES = Path(__file__).parents[3] / "src"
 
+RULE = "antecede/core/hybrid/rule"
+ABOVE_RULE = ("antecede/core/hybrid/records", "antecede/core/hybrid/node")
+"""The rule of `hybrid`, and what makes a process of it, in the order in which they import it."""
+
 
 def patched(file: str, *changes: tuple[str, str], as_module: str) -> ModuleType:
     """The module that `file` would be; each text to change must stand in it exactly once.
@@ -26,6 +30,12 @@ def patched(file: str, *changes: tuple[str, str], as_module: str) -> ModuleType:
     exec(compile(source, f"{file}, changed", "exec"), module.__dict__)
     sys.modules[as_module] = module
     return module
+
+
+def patched_hybrid(*changes: tuple[str, str], as_package: str) -> ModuleType:
+    """A module with the `HybridProcess` whose rule has these lines changed."""
+    in_rule = [(RULE, sound, changed) for sound, changed in changes]
+    return patched_together([RULE, *ABOVE_RULE], in_rule, as_package)
 
 
 def patched_together(

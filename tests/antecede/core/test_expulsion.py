@@ -21,7 +21,7 @@ from antecede.core import (
     Transmit,
 )
 from antecede.core.expulsion import EXPELLED_LIMIT
-from antecede.core.hybrid.rule import HybridProcess
+from antecede.core.hybrid.node import HybridProcess
 from antecede.core.packets import (
     Ack,
     DataPacket,

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from antecede.core.effects import Transmit
-from antecede.core.hybrid.rule import HybridProcess
+from antecede.core.hybrid.node import HybridProcess
 from antecede.core.packets import Ack, Ask, DataPacket, Message, Permit
 from antecede.core.process import NodeProcess
 from antecede_lab.catalogue import PROTOCOLS

@@ -10,6 +10,7 @@ from random import Random
 
 from antecede.core.process import NodeProcess
 from antecede.core.retransmission import PATIENCE_NS
+from antecede.durability.recorder import Recorder
 from antecede.durability.unconfirmed import InboundMessage
 from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.limits import Limits
@@ -87,7 +88,7 @@ def make_endpoint(
     )
     assert isinstance(core, NodeProcess)
     rows = None if log is None else EventRows(log, process_of(name))
-    return Endpoint(me, core, tokens, limits, rows, order != "none", guard)
+    return Endpoint(me, core, tokens, limits, rows, order != "none", guard, Recorder())
 
 
 def introduce(endpoint: Endpoint, name: str, now_ns: int, *, mtu: int = MTU) -> None:

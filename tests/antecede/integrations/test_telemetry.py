@@ -16,6 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antecede.integrations.opentelemetry import MARK, NOTHING, Context, put_in, take_out
+from antecede.runtime.observe.metric import metric_of
+from antecede.runtime.observe.stats import Stats
 from antecede.testing import Faults, SlowLink, TestNetwork
 from antecede_cli.main import main
 
@@ -148,11 +150,9 @@ def test_metrics_have_the_names_of_the_conventions() -> None:
 
     asyncio.run(story())
     [resource] = reader.get_metrics_data().resource_metrics
-    counted = {
-        metric.name: metric.data.data_points[0]
-        for scope in resource.scope_metrics
-        for metric in scope.metrics
-    }
+    metrics = [metric for scope in resource.scope_metrics for metric in scope.metrics]
+    counted = {metric.name: metric.data.data_points[0] for metric in metrics}
+    described = {metric.name: metric.description for metric in metrics}
     assert sorted(counted) == [
         "messaging.client.consumed.messages",
         "messaging.client.operation.duration",
@@ -161,6 +161,9 @@ def test_metrics_have_the_names_of_the_conventions() -> None:
     ]
     assert counted["messaging.client.sent.messages"].value == 1
     assert counted["messaging.process.duration"].count == 1
+    for attribute in ("messages_sent", "messages_received"):
+        same = metric_of(Stats, attribute)
+        assert described[same.dotted_name] == same.meaning
 
 
 def test_who_receives_by_hand_can_go_on_in_the_trace() -> None:

@@ -12,8 +12,11 @@ from pathlib import Path
 from textwrap import dedent
 
 from antecede import errors, events
+from antecede.core.errors import AntecedeError
 from antecede.runtime.config.settings import RULES, Settings
-from antecede.runtime.observe import prometheus as figures
+from antecede.runtime.errors import FieldError
+from antecede.runtime.observe.metric import figures_of
+from antecede.runtime.observe.stats import Health, JournalStats, PeerStats, Stats
 from antecede.runtime.opening import open_node
 
 SOURCE = Path(__file__).parents[3] / "src"
@@ -85,15 +88,10 @@ def options_class() -> str:
 def metrics_table() -> str:
     """Every metric, its kind and its meaning."""
     rows = ["| metric | kind | meaning |", "|---|---|---|"]
-    for figure in figures.NODE_COUNTERS:
-        rows.append(f"| `{figure.name}_total` | counter | {figure.meaning} |")
-    for figure in figures.NODE_GAUGES:
-        rows.append(f"| `{figure.name}` | gauge | {figure.meaning} |")
-    rows.append("| `antecede_healthy` | gauge | 1 if the node can do its work. |")
-    for peer_figure in figures.PEER_COUNTERS:
-        rows.append(f"| `{peer_figure.name}_total` | counter, per peer | {peer_figure.meaning} |")
-    for peer_figure in figures.PEER_GAUGES:
-        rows.append(f"| `{peer_figure.name}` | gauge, per peer | {peer_figure.meaning} |")
+    for kind in (Stats, JournalStats, Health, PeerStats):
+        per_peer = ", per peer" if kind is PeerStats else ""
+        for metric in (figure.metric for figure in figures_of(kind)):
+            rows.append(f"| `{metric.written_name}` | {metric.kind}{per_peer} | {metric.meaning} |")
     return "\n".join(rows) + "\n"
 
 
@@ -122,12 +120,18 @@ def events_table() -> str:
     return "\n".join(rows) + "\n"
 
 
+def public_bases(kind: type) -> list[type]:
+    """What users know of the classes that a class derives from."""
+    bases = [AntecedeError if base is FieldError else base for base in kind.__bases__]
+    return [a for a in bases if not any(a is not b and issubclass(b, a) for b in bases)]
+
+
 def errors_table() -> str:
     """Every error, what it is a kind of, and what has happened."""
     rows = ["| error | is a | what has happened |", "|---|---|---|"]
     for name in errors.__all__:
         kind = getattr(errors, name)
-        bases = ", ".join(f"`{base.__name__}`" for base in kind.__bases__)
+        bases = ", ".join(f"`{base.__name__}`" for base in public_bases(kind))
         said = first_sentence(kind)
         if kind.__name__ != name:
             bases, said = f"`{kind.__name__}`", f"The former name of `{kind.__name__}`."

@@ -19,7 +19,7 @@ from antecede.durability.unconfirmed import InboundMessage
 from antecede.eventlog import DELIVERED, SUBMITTED
 from antecede.events import NodeFenced, PeerMet, Report
 from antecede.runtime import blocking
-from antecede.runtime.blocking import BlockingNode, LoopEnded, LoopThread
+from antecede.runtime.blocking import BlockingNode
 from antecede.runtime.config.addresses import parse_address
 from antecede.runtime.errors import (
     BadConfiguration,
@@ -29,6 +29,7 @@ from antecede.runtime.errors import (
     UnknownPeer,
     WouldDeadlock,
 )
+from antecede.runtime.loop_thread import LoopEnded, LoopThread
 from antecede.runtime.node import Node
 from antecede_audit.eventlog import read_events
 
@@ -431,7 +432,7 @@ def test_a_call_from_inside_the_loop_is_refused() -> None:
         runner.call(inside)
 
 
-def test_a_thread_that_ends_gives_up_its_seat(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_thread_that_ends_gives_up_its_task(caplog: pytest.LogCaptureFixture) -> None:
     runner = LoopThread("test")
 
     async def nothing() -> int:
@@ -443,7 +444,7 @@ def test_a_thread_that_ends_gives_up_its_seat(caplog: pytest.LogCaptureFixture) 
         thread.join()
 
     assert runner.call(nothing) == 7
-    assert len(runner._seats) <= 3
+    assert len(runner._tasks) <= 3
     runner.stop()
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 

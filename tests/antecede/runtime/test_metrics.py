@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from importlib import import_module
 
 import pytest
@@ -15,8 +15,10 @@ import antecede
 from antecede.runtime.errors import BadConfiguration, CannotBind
 from antecede.runtime.node import Node
 from antecede.runtime.observe.http_server import CONNECTIONS_MAX, serve_metrics
+from antecede.runtime.observe.metric import figures_of
 from antecede.runtime.observe.prometheus import LINES_PER_TURN, NodeCollector, exposition
-from antecede.runtime.observe.stats import PEERS_PER_TURN, Health, Stats, health_of
+from antecede.runtime.observe.stats import Health, JournalStats, PeerStats, Stats
+from antecede.runtime.observe.stats_reader import PEERS_PER_TURN, health_of
 
 prometheus = pytest.importorskip("prometheus_client", reason="metrics need prometheus-client")
 
@@ -148,7 +150,7 @@ def test_idle_connections_use_up_no_descriptors(caplog: pytest.LogCaptureFixture
             ]
             status, _headers, _body = await fetch(*server.address, "GET /healthz")
             assert status == 200
-            assert len(server._asking) <= CONNECTIONS_MAX
+            assert len(server._connections) <= CONNECTIONS_MAX
             for _reader, writer in idle:
                 writer.transport.abort()
 
@@ -177,6 +179,21 @@ def test_how_long_the_figures_hold_up_the_loop_does_not_depend_on_the_peers() ->
         assert turns > 1_000 / PEERS_PER_TURN + 12_000 / LINES_PER_TURN - 2
 
     with_two_nodes(scenario)
+
+
+def test_every_number_is_a_metric_but_what_prometheus_computes_or_cannot_show() -> None:
+    """What only programs read is named here: texts, states, and figures that others imply."""
+    without = {
+        (kind, item.name)
+        for kind in (Stats, JournalStats, PeerStats)
+        for item in fields(kind)
+        if item.name not in {figure.attribute for figure in figures_of(kind)}
+    }
+    assert without == {
+        *((Stats, name) for name in ("name", "last_malformed", "journal")),
+        *((PeerStats, name) for name in ("name", "state", "left", "refusal", "narrow")),
+        *((PeerStats, name) for name in ("sends_waiting", "round_trip_least_ns", "datagram_size")),
+    }
 
 
 def test_a_server_is_not_upset_by_other_requests() -> None:

@@ -12,6 +12,7 @@ from librt.strings import BytesWriter
 from antecede.core import Effect, Message, Packet, RemoteError
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.core.process import NodeProcess, Outbox
+from antecede.durability.recorder import Recorder as NodeRecorder
 from antecede.endpoint.inbox import Inbox
 from antecede.endpoint.protocol_driver import ProtocolDriver
 from antecede.membership.expulsions import Expulsions
@@ -92,8 +93,8 @@ def make_session() -> Session:
 
 def reading(core: Recorder) -> DatagramReader:
     table = SessionTable()
-    expulsions = Expulsions("ann", 1, table)
-    inbox = Inbox(1 << 20, [])
+    expulsions = Expulsions("ann", 1, table, NodeRecorder())
+    inbox = Inbox(1 << 20, [], NodeRecorder())
     driver = ProtocolDriver("ann", core, inbox, OwnFragments(), None, table, expulsions)
     return DatagramReader(driver)
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from antecede.core import LocalError, Message, Packet, RemoteError
 from antecede.core.catalogue import PacketCodec, ProtocolInfo
-from antecede.core.hybrid.rule import HybridProcess
+from antecede.core.hybrid.node import HybridProcess
 from antecede.core.packets import (
     Ack,
     Ask,

@@ -1,4 +1,7 @@
-"""What a hybrid process remembers: its own unacknowledged messages, and one record per peer."""
+"""What a hybrid process remembers: its own unacknowledged messages, and one record per peer.
+
+These are the variables of the rule: but for what the methods here do, only `rule.py` writes them.
+"""
 
 from collections.abc import Iterator
 from typing import ClassVar, Final, final
@@ -10,11 +13,10 @@ from antecede.core.expulsion import NoticedPeer
 from antecede.core.hybrid.permits import PermitsOwedBy
 from antecede.core.packets import DataPacket, Message
 from antecede.core.process import NEVER_NS
-from antecede.core.sliding import RING_SIZE_KEPT, RING_SIZE_MIN
+from antecede.core.sliding import SlidingWindow
 
-ACKS: Final = 1
-PERMITS: Final = 2
-"""What is waited for from a peer: acks of copies, and permits."""
+NEAR: Final = 32
+"""Up to 32 peers (a power of two) are found by the last bits of their ids, without a dictionary."""
 
 
 @final
@@ -29,7 +31,7 @@ class SentEntry:
     MADE_OF: ClassVar = ("blank", "permits_before", "targets")
 
     __slots__ = (
-        "due_behind",
+        "deferred_permits",
         "message",
         "permits_before",
         "sequence",
@@ -51,9 +53,9 @@ class SentEntry:
         self.unacked_key: i64 = 0
         for place in targets:
             self.unacked_key ^= place
-        # Entries between this one and the next that is kept are forgotten, but for the permits
-        # that will be due once this one is settled: the highest id by place.
-        self.due_behind: dict[int, int] | None = None
+        # Of the entries behind this one that are forgotten already, the permits that will be due
+        # once this one is settled: the highest id by place.
+        self.deferred_permits: dict[int, int] | None = None
 
     @property
     def blank(self) -> Message:
@@ -65,17 +67,9 @@ class SentEntry:
         message, self.message = self.message, None
         return 0 if message is None else len(message.payload)
 
-    def merge_deferred_permits(self, following: "SentEntry", roster: "list[HybridPeer]") -> None:
-        """Remember of a fully acknowledged entry behind this one what permits it leaves due."""
-        behind = self.due_behind
-        if behind is None:
-            behind = {}
-        for place in following.targets:
-            if following.sequence > roster[place].permitted_up_to:
-                behind[place] = int(following.sequence)
-        if following.due_behind is not None:
-            behind.update(following.due_behind)
-        self.due_behind = behind or None
+    def forget_transmissions(self) -> None:
+        """After a restart: no copy counts as transmitted."""
+        self.unsent = self.unacked
 
     def only_waits_for(self) -> i64:
         """The place of the only peer that has not acknowledged it; there must be one alone."""
@@ -87,38 +81,19 @@ class SentEntry:
 
 
 @final
-class SentWindow:
-    """A sliding array of entries, with nothing generic about it: compiled code does not ask what is
-    in it, nor whether its fields are there. Everything that happens looks into one.
-    """
+class SentWindow(SlidingWindow):
+    """A sliding array of entries, which are also found by their ids."""
 
-    MADE_OF: ClassVar = ("first",)
-
-    __slots__ = ("_mask", "_ring", "first", "next")
-
-    def __init__(self, first: i64 = 1) -> None:
-        self.first: i64 = first
-        self.next: i64 = first
-        self._mask: i64 = RING_SIZE_MIN - 1
-        self._ring: list[SentEntry | None] = [None] * RING_SIZE_MIN
+    __slots__ = ()
 
     def add(self, entry: SentEntry) -> None:
         """Append at index `next`."""
-        index = self.next
-        if index - self.first > self._mask:
-            self._resize(2 * (self._mask + 1))
-        place = index & self._mask
-        self._ring[place] = entry
-        self.next = index + 1
+        self._append(entry)
 
     def remove(self) -> SentEntry:
         """Remove and return the oldest one."""
-        entry = self.at(self.first)
-        place = self.first & self._mask
-        self._ring[place] = None
-        self.first += 1
-        if self._mask >= RING_SIZE_KEPT and 8 * (self.next - self.first) <= self._mask + 1:
-            self._resize((self._mask + 1) >> 1)
+        entry = self._remove_first()
+        assert isinstance(entry, SentEntry), "nothing else is in it"
         return entry
 
     def peek(self) -> SentEntry:
@@ -129,7 +104,7 @@ class SentWindow:
         """The one at `index`, which must be inside the window: elsewhere there is none."""
         place = index & self._mask
         entry = self._ring[place]
-        assert entry is not None, "an index inside the window"
+        assert isinstance(entry, SentEntry), "an index inside the window"
         return entry
 
     def find(self, sequence: i64) -> i64:
@@ -158,23 +133,11 @@ class SentWindow:
                 high = middle
         return low
 
-    def __len__(self) -> int:
-        return self.next - self.first
-
     def __iter__(self) -> Iterator[SentEntry]:
         index = self.first
         while index < self.next:
             yield self.at(index)
             index += 1
-
-    def _resize(self, capacity: i64) -> None:
-        ring: list[SentEntry | None] = [None] * capacity
-        index = self.first
-        while index < self.next:
-            ring[index & (capacity - 1)] = self._ring[index & self._mask]
-            index += 1
-        self._ring = ring
-        self._mask = capacity - 1
 
 
 @final
@@ -241,6 +204,28 @@ class HybridPeer(NoticedPeer):
         self.rearm()
         return given_up
 
+    def on_expelled(self) -> None:
+        """Nothing of it is taken any more, and it gets neither permits nor notices."""
+        self.early = None
+        self.unnoted = None
+        self.permitted_up_to = NEVER_NS
+
+    def restore(self, delivered: i64, acked: i64, last_submitted: i64) -> None:
+        """What a record says of it, after a restart."""
+        self.delivered = delivered
+        self.acked = acked
+        self.last_submitted = last_submitted
+
+    def forget_transmissions(self) -> None:
+        """After a restart: no copy counts as transmitted."""
+        self.unsent_at = self.copies.first
+        self.last_transmitted = self.acked
+
+    def start_waiting(self, now_ns: i64) -> None:
+        """After a restart: its permits and its word on notices are waited for from now on."""
+        self.permits_since_ns = now_ns
+        self.notices_since_ns = now_ns
+
     def awaits_acks(self) -> bool:
         """Whether a copy that left has not been acknowledged."""
         return self.copies.first < self.unsent_at
@@ -251,21 +236,16 @@ class HybridPeer(NoticedPeer):
             self.owed_permits = PermitsOwedBy(self.id)
         return self.owed_permits
 
-    def start_waiting(self, what: i64, now_ns: i64) -> None:
-        """Start the clock of this sort, unless something of it is waited for already."""
-        if what == ACKS:
-            if self.copies.first == self.unsent_at:
-                self.acks_since_ns = now_ns
-        elif self.owed_permits is None or self.owed_permits.lowest == 0:
-            self.permits_since_ns = now_ns
-
-    def on_progress(self, what: i64, now_ns: i64) -> None:
-        """Some of this sort has come: be patient afresh."""
+    def on_acks(self, now_ns: i64) -> None:
+        """New acks have come from it: be patient afresh."""
         self.doublings = 0
-        if what == ACKS:
-            self.acks_since_ns = now_ns
-        else:
-            self.permits_since_ns = now_ns
+        self.acks_since_ns = now_ns
+        self.rearm()
+
+    def on_permits(self, now_ns: i64) -> None:
+        """Missing permits have come from it: be patient afresh."""
+        self.doublings = 0
+        self.permits_since_ns = now_ns
         self.rearm()
 
     def rearm(self) -> None:
@@ -327,11 +307,54 @@ class PermitsToSend:
         peer.due = sequence
 
     def take(self) -> HybridPeer | None:
-        """Remove and return the first of them; `due` says up to which id."""
+        """Remove and return the first of them: it may have permits up to `permitted_up_to`."""
         peer = self.first
         if peer is not None:
             self.first = peer.due_next
             peer.due_next = None
+            peer.permitted_up_to = peer.due
+            peer.due = 0
+        return peer
+
+
+@final
+class Peers:
+    """Everybody that was met. They come at first contact: state follows who talks, not who exists.
+
+    An entry names its targets by their places in `all`.
+    """
+
+    MADE_OF: ClassVar = ()
+
+    __slots__ = ("_by_id", "_near", "all")
+
+    def __init__(self) -> None:
+        self.all: list[HybridPeer] = []
+        self._by_id: dict[int, HybridPeer] = {}
+        self._near: list[HybridPeer | None] = [None] * NEAR
+
+    def find(self, process: i64) -> HybridPeer | None:
+        """The record of a process, if it was met, on the hot path."""
+        place = process & (NEAR - 1)
+        peer = self._near[place]
+        if peer is None or peer.id != process:
+            peer = self._by_id.get(process)
+            self._near[place] = peer
+        return peer
+
+    def get(self, process: int) -> HybridPeer | None:
+        """The same for an id of any size."""
+        return self._by_id.get(process)
+
+    def known(self, process: i64) -> HybridPeer:
+        """The record of a process that was met."""
+        return self._by_id[process]
+
+    def add(self, process: i64) -> HybridPeer:
+        """A process is met."""
+        peer = HybridPeer(process, len(self.all))
+        self._by_id[process] = peer
+        self.all.append(peer)
         return peer
 
 

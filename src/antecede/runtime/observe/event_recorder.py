@@ -83,12 +83,12 @@ class SharedClock:
         after_ns = self._monotonic()
         rows = self._rows
         if rows.offset_ns == 0:
-            rows.offset_ns = shared_ns - before_ns
+            rows.set_offset(shared_ns - before_ns)
         elif after_ns - before_ns <= TAKEN_AT_ONCE_NS:
             wanted = shared_ns - before_ns
             least = int(rows.offset_ns) - (before_ns - self._followed_ns) // SLOWER
             self._say(int(rows.offset_ns) - wanted)
-            rows.offset_ns = max(wanted, least)
+            rows.set_offset(max(wanted, least))
         else:
             return
         self._followed_ns = before_ns

@@ -1,15 +1,16 @@
-"""One small HTTP server in the loop of a node: /metrics, /healthz, /readyz and /explain.
+"""One small HTTP server in the loop of a node; `ROUTES` says what it answers.
 
-A loop that hangs does not answer, which is what a health check should find. A node with a thousand
-peers has fourteen thousand lines of metrics. They are written 256 at a time, with turns of the loop
-between: how long the loop is held up does not depend on the peers.
+A loop that hangs does not answer, which is what a health check should find. The metrics of a node
+with many peers are written 256 lines at a time, with turns of the loop between: how long the loop
+is held up does not depend on the peers.
 """
 
 import asyncio
 import json
 import logging
 import socket
-from dataclasses import asdict
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Final, Self, TypeAlias
 from urllib.parse import parse_qsl
@@ -21,34 +22,129 @@ from antecede.runtime.observe.prometheus import MetricsSource, exposition
 from antecede.runtime.observe.stats import Health
 
 PORT: Final = 9464
-"""Where OpenTelemetry's exporter for Prometheus listens by default."""
+"""Port 9464 is where OpenTelemetry's exporter for Prometheus listens by default."""
 
 REQUEST_BYTES_MAX: Final = 8192
-REQUEST_SECONDS_MAX: Final = 10.0
-CONNECTIONS_MAX: Final = 64
-"""Connections that may ask at once, so that idle ones do not use up the node's descriptors."""
+"""The head of a request may have 8,192 bytes; its body is not read."""
 
-CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+REQUEST_SECONDS_MAX: Final = 10.0
+"""A request that is not read and answered within 10 s is dropped."""
+
+CONNECTIONS_MAX: Final = 64
+"""64 connections may be open, so that idle ones do not use up the descriptors of the node; for
+another one the oldest is closed."""
+
+PROMETHEUS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 TEXT_TYPE: Final = "text/plain; charset=utf-8"
 JSON_TYPE: Final = "application/json"
-PATHS: Final = "/metrics, /healthz, /readyz and /explain"
-
-Headers: TypeAlias = dict[str, str]
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What somebody asks for, and about whom."""
+
+    node: MetricsSource
+    per_peer: bool
+    """Whether metrics have those of every peer."""
+    query: str
+    """What follows the question mark in the path."""
+    accepted: str
+    """The types of content that the client accepts, in small letters."""
+
+    def wants_json(self) -> bool:
+        """Whether JSON is wanted rather than text: by `?format=json`, or by what is accepted."""
+        formats = [value for name, value in parse_qsl(self.query) if name == "format"]
+        return formats[-1] == "json" if formats else JSON_TYPE in self.accepted
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What is answered; the connection ends after it."""
+
+    body: bytes
+    content_type: str = TEXT_TYPE
+    status: str = "200 OK"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def as_bytes(self, *, with_body: bool = True) -> bytes:
+        """The response as HTTP/1.1 writes it."""
+        headers = {
+            "Content-Type": self.content_type,
+            "Content-Length": str(len(self.body)),
+            "Connection": "close",
+            **self.headers,
+        }
+        lines = [f"HTTP/1.1 {self.status}", *(f"{name}: {headers[name]}" for name in headers)]
+        return "\r\n".join([*lines, "", ""]).encode() + (self.body if with_body else b"")
+
+
+# What it answers.
+
+
+async def metrics(request: Request) -> Response:
+    """The figures, for Prometheus."""
+    return Response(await exposition(request.node, request.per_peer), PROMETHEUS_TYPE)
+
+
+async def healthz(request: Request) -> Response:
+    """Whether the node can do its work: for a liveness probe."""
+    health = request.node.health(await request.node.stats_in_turns())
+    return health_response(health, well=health.is_healthy)
+
+
+async def readyz(request: Request) -> Response:
+    """Whether it can do its work now: for a readiness probe."""
+    health = request.node.health(await request.node.stats_in_turns())
+    return health_response(health, well=health.is_ready)
+
+
+async def explain(request: Request) -> Response:
+    """Why something is waiting: as text for people, or as JSON."""
+    explanation = request.node.explain()
+    if request.wants_json():
+        return json_response(explanation.as_dict())
+    return Response(f"{explanation}\n".encode(errors="replace"))
+
+
+Route: TypeAlias = Callable[[Request], Awaitable[Response]]
+
+ROUTES: Final[Mapping[str, Route]] = {
+    "/metrics": metrics,
+    "/healthz": healthz,
+    "/readyz": readyz,
+    "/explain": explain,
+}
+"""Every path that is answered."""
+
+
+def health_response(health: Health, *, well: bool) -> Response:
+    """What `/healthz` and `/readyz` say."""
+    status = "200 OK" if well else "503 Service Unavailable"
+    return json_response({"status": health.status, **asdict(health)}, status)
+
+
+def json_response(content: object, status: str = "200 OK") -> Response:
+    """A response in JSON, on one line."""
+    return Response(json.dumps(content).encode() + b"\n", JSON_TYPE, status)
+
+
+# The server.
 
 
 class NodeHttpServer:
     """Answers requests over HTTP about one node; as a context it stops at the end."""
 
     def __init__(self, node: MetricsSource, *, per_peer: bool) -> None:
-        self._node = node
-        self._per_peer = per_peer
+        self._node: Final = node
+        self._per_peer: Final = per_peer
         self._callers: Callers | None = None
-        self._asking: dict[asyncio.Task[None], None] = {}
+        # The oldest first.
+        self._connections: dict[asyncio.Task[None], None] = {}
         # Whose tasks have not begun: one that is cancelled before never does.
-        self._entering: set[socket.socket] = set()
-        self._said = False
+        self._not_begun: set[socket.socket] = set()
+        self._has_warned = False
 
     @property
     def address(self) -> Address:
@@ -63,17 +159,17 @@ class NodeHttpServer:
         except (OSError, UnicodeError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise CannotBind(str(Address(host, port)), reason) from error
-        self._callers = Callers(listening, self._on_caller, lambda _: self._drop_oldest())
+        self._callers = Callers(listening, self._on_connection, lambda _: self._close_oldest())
         self._callers.start()
 
     async def close(self) -> None:
-        """Listen no more, and let nobody finish a question who has begun to ask."""
+        """Listen no more, and close all connections; requests under way are not answered."""
         if self._callers is not None:
             self._callers.close()
-            for task in self._asking:
+            for task in self._connections:
                 task.cancel()
-            if self._asking:
-                await asyncio.wait(list(self._asking))
+            if self._connections:
+                await asyncio.wait(list(self._connections))
 
     async def __aenter__(self) -> Self:
         return self
@@ -81,32 +177,46 @@ class NodeHttpServer:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def _on_caller(self, caller: socket.socket, _: Address) -> None:
-        if len(self._asking) >= CONNECTIONS_MAX:
-            self._drop_oldest()
-        task = asyncio.get_running_loop().create_task(self._answer(caller))
-        self._asking[task] = None
-        self._entering.add(caller)
-        task.add_done_callback(partial(self._on_answered, caller))
+    def _on_connection(self, connection: socket.socket, _: Address) -> None:
+        if len(self._connections) >= CONNECTIONS_MAX:
+            self._close_oldest()
+        task = asyncio.get_running_loop().create_task(self._serve(connection))
+        self._connections[task] = None
+        self._not_begun.add(connection)
+        task.add_done_callback(partial(self._on_served, connection))
 
-    def _on_answered(self, caller: socket.socket, task: asyncio.Task[None]) -> None:
-        self._asking.pop(task, None)
-        if caller in self._entering:
-            self._entering.discard(caller)
-            caller.close()
+    def _on_served(self, connection: socket.socket, task: asyncio.Task[None]) -> None:
+        self._connections.pop(task, None)
+        if connection in self._not_begun:
+            self._not_begun.discard(connection)
+            connection.close()
 
-    async def _answer(self, caller: socket.socket) -> None:
-        """One request, one response, and good-bye."""
-        self._entering.discard(caller)
+    def _close_oldest(self) -> bool:
+        """Close the connection that has been open for longest; False if there is none."""
+        if not self._connections:
+            return False
+        oldest = next(iter(self._connections))
+        del self._connections[oldest]
+        oldest.cancel()
+        if not self._has_warned:
+            self._has_warned = True
+            log.warning(
+                "more than %d connections ask for metrics: the oldest are closed", CONNECTIONS_MAX
+            )
+        return True
+
+    async def _serve(self, connection: socket.socket) -> None:
+        """Read one request, answer it, and close the connection."""
+        self._not_begun.discard(connection)
         try:
-            reader, writer = await asyncio.open_connection(sock=caller, limit=REQUEST_BYTES_MAX)
+            reader, writer = await asyncio.open_connection(sock=connection, limit=REQUEST_BYTES_MAX)
         except OSError:
-            caller.close()
+            connection.close()
             return
         try:
             async with asyncio.timeout(REQUEST_SECONDS_MAX):
-                request = await reader.readuntil(b"\r\n\r\n")
-                writer.write(await self._response(request))
+                head = await reader.readuntil(b"\r\n\r\n")
+                writer.write(await self._answer(head.decode("latin-1")))
                 await writer.drain()
             writer.close()
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError) as error:
@@ -116,46 +226,27 @@ class NodeHttpServer:
             writer.transport.abort()
             raise
 
-    def _drop_oldest(self) -> bool:
-        """Whoever has been asking for longest makes room; most likely it never will ask.
-
-        False if nobody is asking.
-        """
-        if not self._asking:
-            return False
-        oldest = next(iter(self._asking))
-        del self._asking[oldest]
-        oldest.cancel()
-        if not self._said:
-            self._said = True
-            log.warning(
-                "more connections ask for metrics than there is room for: the oldest are dropped"
-            )
-        return True
-
-    async def _response(self, request: bytes) -> bytes:
-        method, _, rest = request.partition(b"\r\n")[0].partition(b" ")
-        path, _, query = rest.partition(b" ")[0].partition(b"?")
-        if method not in (b"GET", b"HEAD"):
-            return response(405, TEXT_TYPE, b"only GET\n", {"Allow": "GET, HEAD"})
-        if path == b"/metrics":
-            answer = response(200, CONTENT_TYPE, await exposition(self._node, self._per_peer))
-        elif path in (b"/healthz", b"/readyz"):
-            health = self._node.health(await self._node.stats_in_turns())
-            well = bool(health) if path == b"/healthz" else health.is_ready
-            answer = response(200 if well else 503, JSON_TYPE, health_body(health))
-        elif path == b"/explain":
-            answer = self._explanation(wants_json(query, request))
+    async def _answer(self, head: str) -> bytes:
+        """The response to a request with this head."""
+        request_line, *lines = head.split("\r\n")
+        method, _, rest = request_line.partition(" ")
+        path, _, query = rest.partition(" ")[0].partition("?")
+        fields = [line.partition(":") for line in lines]
+        headers = {name.strip().lower(): value.lower() for name, _, value in fields}
+        if method not in ("GET", "HEAD"):
+            refused = Response(b"only GET\n", status="405 Method Not Allowed", headers=ALLOWED)
+            return refused.as_bytes()
+        route = ROUTES.get(path)
+        if route is None:
+            listed = f"there are {', '.join(ROUTES)}\n".encode()
+            response = Response(listed, status="404 Not Found")
         else:
-            answer = response(404, TEXT_TYPE, f"there are {PATHS}\n".encode())
-        return answer if method == b"GET" else answer.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
+            accepted = headers.get("accept", "")
+            response = await route(Request(self._node, self._per_peer, query, accepted))
+        return response.as_bytes(with_body=method == "GET")
 
-    def _explanation(self, as_json: bool) -> bytes:
-        explanation = self._node.explain()
-        if as_json:
-            body = json.dumps(explanation.as_dict()).encode() + b"\n"
-            return response(200, JSON_TYPE, body)
-        return response(200, TEXT_TYPE, f"{explanation}\n".encode(errors="replace"))
+
+ALLOWED: Final = {"Allow": "GET, HEAD"}
 
 
 async def serve_metrics(
@@ -163,46 +254,8 @@ async def serve_metrics(
 ) -> NodeHttpServer:
     """Serve the figures and the health of this node over HTTP, until the server is closed.
 
-    `per_peer=False` leaves out what there is per peer, which with many of them is a lot.
+    `per_peer=False` leaves out the metrics of every peer, which with many peers are many lines.
     """
     server = NodeHttpServer(node, per_peer=per_peer)
     await server.start(host, port)
     return server
-
-
-def wants_json(query: bytes, request: bytes) -> bool:
-    """Whether a request wants JSON rather than text: by `?format=json`, or by what it accepts."""
-    formats = [value for name, value in parse_qsl(query.decode("latin-1")) if name == "format"]
-    if formats:
-        return formats[-1] == "json"
-    for line in request.split(b"\r\n")[1:]:
-        name, _, value = line.partition(b":")
-        if name.strip().lower() == b"accept" and JSON_TYPE.encode() in value.lower():
-            return True
-    return False
-
-
-def health_body(health: Health) -> bytes:
-    """What `/healthz` and `/readyz` say."""
-    return json.dumps({"status": health.status, **asdict(health)}).encode() + b"\n"
-
-
-REASONS: Final = {
-    200: "OK",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    503: "Service Unavailable",
-}
-
-
-def response(status: int, content_type: str, body: bytes, extra: Headers | None = None) -> bytes:
-    """An HTTP response after which the connection ends."""
-    headers = {
-        "Content-Type": content_type,
-        "Content-Length": str(len(body)),
-        "Connection": "close",
-        **(extra or {}),
-    }
-    lines = [f"HTTP/1.1 {status} {REASONS[status]}"]
-    lines += [f"{name}: {value}" for name, value in headers.items()]
-    return "\r\n".join([*lines, "", ""]).encode() + body

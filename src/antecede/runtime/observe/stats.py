@@ -1,40 +1,17 @@
 """What a node counts and measures, as plain values to print, compare and export.
 
-Counters only grow, from the opening of the node on; everything else is how things stand now.
-Reading them costs time with the number of peers, and nothing per message.
+Counters only grow, from the opening of the node on; everything else is how things stand now. A
+field that is a metric, too, has its name and its meaning beside it.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-from antecede.core.expulsion import EXPELLED_LIMIT
-from antecede.endpoint.endpoint import Endpoint
-from antecede.endpoint.receive_queue import FairReceiveQueue
-from antecede.events import NodeFenced
-from antecede.membership.contact import STATES, Contact
-from antecede.runtime.backpressure import Backpressure
-from antecede.runtime.callbacks import Callbacks
-from antecede.runtime.carriers.carrier import Carrier
-from antecede.runtime.config.settings import Settings
-from antecede.runtime.deliveries import Deliveries
-from antecede.runtime.errors import fenced_sentence
-from antecede.runtime.journal_committer import JournalCommitter, JournalStats
-from antecede.runtime.listeners import Listeners
-from antecede.runtime.notifier import yield_to_loop
-from antecede.runtime.observe.chains import Chain, own_chains
-from antecede.runtime.observe.durations import Durations
-from antecede.runtime.observe.explain import unread_text
-from antecede.units import listing, messages_text
+from antecede.membership.contact import STATES
+from antecede.runtime.observe.metric import computed, counter, gauge
 
-NO_JOURNAL: Final = JournalStats()
-"""Of a node without one."""
-
-PEERS_PER_TURN: Final = 32
-"""Peers that are looked at before the loop gets a turn."""
-
-CROWDED = 0.9
-"""A send buffer that is fuller than this is worth a word."""
+CROWDED: Final = 0.9
+"""`is_crowded` says that the send buffer is 90 % full."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,46 +19,121 @@ class PeerStats:
     """How things stand with one peer."""
 
     name: str
-    met: bool
-    """Whether it has answered our greeting."""
+    met: bool = field(metadata=gauge("antecede_peer_met", "1 if the peer has answered."))
     state: str
     """One of new (waited for), here, silent and away (messages leave it out)."""
-    silent: bool
+    silent: bool = field(metadata=gauge("antecede_peer_silent", "1 if the peer is silent."))
     """Whether it has been reported as silent, and has not been heard since."""
     left: bool
     """Whether it has said bye, has stopped, or is expelled."""
     refusal: str
     """Why it will not talk to this node, or this node not to it; empty if nothing is known."""
-    undelivered: int
-    """Messages for it that it has not acknowledged as delivered."""
+    undelivered: int = field(
+        metadata=gauge(
+            "antecede_peer_undelivered_messages",
+            "Messages for the peer that it has not acknowledged.",
+        )
+    )
     sends_waiting: int
     """Calls of `send` to it that wait for room: for its share of the buffer, or in all."""
-    datagrams_sent: int
-    datagrams_received: int
-    duplicates: int
-    """Datagrams of its that came more than once."""
-    retransmitted: int
-    """Copies of messages that were transmitted to it again."""
-    lost: int
-    """Datagrams to it that were declared lost."""
-    spurious: int
-    """Of those, how many it acknowledged after all."""
-    round_trip_ns: int
-    """The smoothed time to it and back."""
+    datagrams_sent: int = field(metadata=counter("antecede_datagrams_sent", "Datagrams sent."))
+    datagrams_received: int = field(
+        metadata=counter("antecede_datagrams_received", "Datagrams received.")
+    )
+    duplicates: int = field(
+        metadata=counter("antecede_datagrams_duplicated", "Datagrams that came more than once.")
+    )
+    retransmitted: int = field(
+        metadata=counter("antecede_copies_retransmitted", "Copies of messages transmitted again.")
+    )
+    lost: int = field(metadata=counter("antecede_datagrams_lost", "Datagrams declared lost."))
+    spurious: int = field(
+        metadata=counter(
+            "antecede_datagrams_lost_spuriously", "Datagrams declared lost that had arrived."
+        )
+    )
+    round_trip_ns: int = field(
+        metadata=gauge(
+            "antecede_peer_round_trip_seconds", "The smoothed time to the peer and back."
+        )
+    )
     round_trip_least_ns: int
-    window: int
-    """The congestion window: bytes that may be on the way to it."""
-    in_flight: int
-    """Bytes on the way to it, not yet acknowledged."""
+    window: int = field(
+        metadata=gauge(
+            "antecede_peer_congestion_window_bytes", "Bytes that may be on the way to the peer."
+        )
+    )
+    in_flight: int = field(
+        metadata=gauge("antecede_peer_in_flight_bytes", "Bytes on the way to the peer.")
+    )
     datagram_size: int
     """The largest datagram it is sent, in bytes."""
-    held_back: int = 0
-    """Messages that are held back because of it: it owes a permit, or whoever owes one waits for
-    it."""
-    held_back_ns: int = 0
-    """How long ago the oldest of them was sent, to about a second."""
+    held_back: int = field(
+        default=0,
+        metadata=gauge(
+            "antecede_peer_held_back_messages",
+            "Messages held back until the peer answers: this node, or whoever waits for it.",
+        ),
+    )
+    held_back_ns: int = field(
+        default=0,
+        metadata=gauge(
+            "antecede_peer_held_back_oldest_seconds",
+            "How long ago the oldest message that is held back because of the peer was sent.",
+        ),
+    )
     narrow: bool = False
     """Whether datagrams of 1,200 bytes, which hellos have, were found not to reach it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalStats:
+    """How things stand with a journal."""
+
+    size_bytes: int = field(
+        default=0, metadata=gauge("antecede_journal_bytes", "Bytes of the journal on disk.")
+    )
+    files: int = field(
+        default=0,
+        metadata=gauge("antecede_journal_files", "Files that the journal has begun so far."),
+    )
+    """In all lives: one more whenever the journal had outgrown its snapshot."""
+    commits: int = field(
+        default=0, metadata=counter("antecede_journal_commits", "Writes to the journal.")
+    )
+    written_bytes: int = field(
+        default=0,
+        metadata=counter("antecede_journal_written_bytes", "Bytes written to the journal."),
+    )
+    write_seconds: float = field(
+        default=0.0,
+        metadata=counter(
+            "antecede_journal_write_seconds",
+            "Time that writes to the journal took, synced if that is wanted.",
+        ),
+    )
+    waiting: int = field(
+        default=0,
+        metadata=gauge(
+            "antecede_journal_waiting",
+            "Groups of changes that are being written, or wait for that.",
+        ),
+    )
+    unconfirmed: int = field(
+        default=0,
+        metadata=gauge(
+            "antecede_journal_unconfirmed_messages",
+            "Deliveries that would come again after a crash.",
+        ),
+    )
+    accepting: bool = field(
+        default=True,
+        metadata=gauge("antecede_journal_accepting", "1 if there is room for more, or no journal."),
+    )
+
+
+NO_JOURNAL: Final = JournalStats()
+"""Of a node without one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,53 +141,133 @@ class Stats:
     """How things stand with a node."""
 
     name: str
-    messages_sent: int
-    """Messages the application has sent; one to several peers counts once."""
-    copies_sent: int
-    """The same, counted once for each target; parts of a large payload count each."""
-    messages_received: int
-    """Messages delivered to this node, in their order."""
-    undeliverable: int
-    """Copies given up because their target is gone."""
-    too_large: int
-    """Payloads of peers that were beyond the limit, and were not handed over."""
-    malformed: int
-    """Datagrams that no correct peer sends."""
+    messages_sent: int = field(
+        metadata=counter(
+            "messaging_client_sent_messages", "Messages the application has sent.", "send"
+        )
+    )
+    """One to several peers counts once."""
+    copies_sent: int = field(
+        metadata=counter(
+            "antecede_copies_sent",
+            "Copies of messages, large ones by parts, one for each target.",
+        )
+    )
+    messages_received: int = field(
+        metadata=counter(
+            "messaging_client_consumed_messages",
+            "Messages delivered to the application.",
+            "receive",
+        )
+    )
+    undeliverable: int = field(
+        metadata=counter("antecede_undeliverable", "Copies given up because their target is gone.")
+    )
+    too_large: int = field(
+        metadata=counter(
+            "antecede_payloads_too_large",
+            "Payloads of peers beyond the limit, which were not handed over.",
+        )
+    )
+    malformed: int = field(
+        metadata=counter("antecede_datagrams_malformed", "Datagrams that no correct peer sends.")
+    )
     last_malformed: str
     """What was wrong with the last of those."""
-    stale: int
-    """Datagrams of, or for, an incarnation that is no more."""
-    refused: int
-    """Greetings of nodes that may not, or cannot, take part."""
-    unsendable: int
-    """Datagrams that the operating system would not send."""
-    crowded_out: int
-    """Datagrams dropped unread: their sender sent more than its share while others spoke too."""
-    buffered: int
-    """Messages accepted and not yet acknowledged by all targets."""
-    buffered_parts: int
-    """The same, but a large message counts as the parts of it that are not yet acknowledged."""
-    buffered_bytes: int
-    buffer_limit: int
-    """How many parts may be buffered before `send` waits; a message that is not large is one."""
-    buffer_limit_bytes: int
-    inbox: int
-    """Messages delivered and not yet read by the application."""
-    handler_failures: int
-    """How often the message handler has raised."""
-    callback_failures: int
-    """How often other application code has: event listeners, an expulsion policy, a source of
-    peers, what is to be called when something is on disk."""
-    peers: tuple[PeerStats, ...]
+    stale: int = field(
+        metadata=counter(
+            "antecede_datagrams_stale", "Datagrams of, or for, an incarnation that is no more."
+        )
+    )
+    refused: int = field(
+        metadata=counter(
+            "antecede_greetings_refused", "Greetings of nodes that may not, or cannot, take part."
+        )
+    )
+    unsendable: int = field(
+        metadata=counter(
+            "antecede_datagrams_unsendable", "Datagrams that the operating system would not send."
+        )
+    )
+    crowded_out: int = field(
+        metadata=counter(
+            "antecede_datagrams_crowded_out",
+            "Datagrams dropped unread: their sender sent more than its share.",
+        )
+    )
+    """A sender has a share while others send, too."""
+    buffered: int = field(
+        metadata=gauge(
+            "antecede_buffered_messages",
+            "Messages accepted and not yet acknowledged by all targets.",
+        )
+    )
+    buffered_parts: int = field(
+        metadata=gauge(
+            "antecede_buffered_parts",
+            "Messages accepted and not yet acknowledged; a large one counts as its parts.",
+        )
+    )
+    buffered_bytes: int = field(
+        metadata=gauge(
+            "antecede_buffered_bytes",
+            "Payload bytes accepted and not yet acknowledged by all targets.",
+        )
+    )
+    buffer_limit: int = field(
+        metadata=gauge(
+            "antecede_buffer_limit_parts",
+            "Parts that may be buffered before send waits; a message that is not large is one.",
+        )
+    )
+    buffer_limit_bytes: int = field(
+        metadata=gauge(
+            "antecede_buffer_limit_bytes", "Payload bytes that may be buffered before send waits."
+        )
+    )
+    inbox: int = field(
+        metadata=gauge(
+            "antecede_inbox_messages",
+            "Messages delivered and not yet read by the application.",
+        )
+    )
+    handler_failures: int = field(
+        metadata=counter("antecede_handler_failures", "Messages whose handler has raised.")
+    )
+    callback_failures: int = field(
+        metadata=counter(
+            "antecede_callback_failures",
+            "Calls of other application code that have raised: listeners, policies, sources.",
+        )
+    )
+    peers: tuple[PeerStats, ...] = field(metadata=gauge("antecede_peers", "Peers known by name."))
     journal: JournalStats = NO_JOURNAL
-    held_back: int = 0
-    """Messages that are held back because a permit is missing; `explain()` says whose."""
-    held_back_ns: int = 0
-    """How long ago the oldest of them was sent, to about a second."""
-    left_out: int = 0
-    """Copies of messages that were not sent, as their targets were away."""
-    expulsions: int = 0
-    """Peers that were expelled, by whomever."""
+    held_back: int = field(
+        default=0,
+        metadata=gauge(
+            "antecede_held_back_messages", "Messages held back because a permit is missing."
+        ),
+    )
+    """`explain()` says whose."""
+    held_back_ns: int = field(
+        default=0,
+        metadata=gauge(
+            "antecede_held_back_oldest_seconds",
+            "How long ago the oldest message that is held back was sent.",
+        ),
+    )
+    """To about a second."""
+    left_out: int = field(
+        default=0,
+        metadata=counter(
+            "antecede_left_out",
+            "Copies of messages that were not sent, as their targets were away.",
+        ),
+    )
+    expulsions: int = field(
+        default=0,
+        metadata=counter("antecede_expulsions", "Peers that were expelled, by whomever."),
+    )
 
     @property
     def datagrams_sent(self) -> int:
@@ -158,11 +290,13 @@ class Stats:
         return sum(peer.lost for peer in self.peers)
 
     @property
+    @computed("antecede_peers_met", "Peers that have answered.")
     def peers_met(self) -> int:
         """How many peers have answered."""
         return sum(peer.met for peer in self.peers)
 
     @property
+    @computed("antecede_peers_by_state", "Peers that are new, here, silent or away.", "state")
     def peers_by_state(self) -> dict[str, int]:
         """How many peers are new, here, silent and away."""
         counts = dict.fromkeys(STATES, 0)
@@ -171,6 +305,7 @@ class Stats:
         return counts
 
     @property
+    @computed("antecede_peers_silent", "Peers not heard for longer than allowed.")
     def silent_peers(self) -> tuple[str, ...]:
         """Who has not been heard for longer than allowed."""
         return tuple(peer.name for peer in self.peers if peer.silent)
@@ -192,14 +327,21 @@ class Health:
     """Why it cannot: somebody has to do something here."""
     blocked: tuple[str, ...] = ()
     """What waits for somebody who is silent or gone, and how to go on without: a restart of this
-    node would not help, so it still counts as well."""
+    node would not help, so the node still counts as healthy."""
     warnings: tuple[str, ...] = ()
     """What may pass by itself, such as a peer that is silent."""
 
     def __bool__(self) -> bool:
+        return self.is_healthy
+
+    @property
+    @computed("antecede_healthy", "1 if the node can do its work.")
+    def is_healthy(self) -> bool:
+        """Whether nothing fails; the same as its truth value."""
         return not self.problems
 
     @property
+    @computed("antecede_ready", "1 if the node is healthy and nothing waits for a silent peer.")
     def is_ready(self) -> bool:
         """Whether it can do its work now: nothing fails, and nothing waits for who is silent."""
         return not self.problems and not self.blocked
@@ -215,194 +357,3 @@ class Health:
 
     def __str__(self) -> str:
         return "; ".join([self.status, *self.problems, *self.blocked, *self.warnings])
-
-
-class StatsReader:
-    """Reads the figures of one node from whoever counts them."""
-
-    def __init__(
-        self,
-        settings: Settings,
-        endpoint: Endpoint,
-        deliveries: Deliveries,
-        backpressure: Backpressure,
-        listeners: Listeners,
-        callbacks: Callbacks,
-        carrier: Carrier,
-        queue: FairReceiveQueue,
-        committer: JournalCommitter | None,
-        durations: Durations,
-        now: Callable[[], int],
-    ) -> None:
-        self._durations: Final = durations
-        self._now: Final = now
-        self._committer: Final = committer
-        self._intake: Final = queue
-        self._settings: Final = settings
-        self._endpoint: Final = endpoint
-        self._deliveries: Final = deliveries
-        self._backpressure: Final = backpressure
-        self._listeners: Final = listeners
-        self._callbacks: Final = callbacks
-        self._carrier: Final = carrier
-
-    def stats(self) -> Stats:
-        """How things stand, all at one moment."""
-        contacts = self._endpoint.directory.by_name.values()
-        held = self._held_back()
-        return self._with(
-            [peer_stats(self._endpoint, self._backpressure, one, held) for one in contacts]
-        )
-
-    async def stats_in_turns(self) -> Stats:
-        """The same, but the loop gets a turn after some peers, so that nothing is held up."""
-        peers: list[PeerStats] = []
-        held = self._held_back()
-        contacts = list(self._endpoint.directory.by_name.values())
-        for start in range(0, len(contacts), PEERS_PER_TURN):
-            chunk = contacts[start : start + PEERS_PER_TURN]
-            peers += [
-                peer_stats(self._endpoint, self._backpressure, contact, held) for contact in chunk
-            ]
-            await yield_to_loop()
-        return self._with(peers)
-
-    def _held_back(self) -> dict[str, Chain]:
-        """What is held back for whom in the end, or for who owes the permit if that is no peer."""
-        found: dict[str, Chain] = {}
-        known = self._endpoint.directory.by_name
-        for chain in own_chains(self._endpoint, self._now(), self._durations):
-            name = chain.last if chain.last in known else chain.names[0]
-            if name not in found or found[name].messages < chain.messages:
-                found[name] = chain
-        return found
-
-    def _with(self, peers: list[PeerStats]) -> Stats:
-        endpoint = self._endpoint
-        sending = endpoint.sending
-        return Stats(
-            name=self._settings.name,
-            messages_sent=int(sending.sent),
-            copies_sent=int(sending.copies),
-            messages_received=int(endpoint.inbox.delivered),
-            undeliverable=sum(self._listeners.undeliverable.values()),
-            too_large=int(endpoint.inbox.too_large),
-            malformed=int(endpoint.malformed),
-            last_malformed=endpoint.last_malformed,
-            stale=int(endpoint.directory.stale),
-            refused=int(endpoint.directory.denials.count),
-            unsendable=self._carrier.unsendable,
-            crowded_out=int(self._intake.dropped),
-            buffered=sending.messages_buffered(),
-            buffered_parts=endpoint.buffered(),
-            buffered_bytes=int(sending.bytes_held),
-            buffer_limit=self._settings.send_limit,
-            buffer_limit_bytes=self._settings.send_bytes,
-            inbox=self._deliveries.unread(),
-            handler_failures=self._deliveries.failures,
-            callback_failures=self._callbacks.failures,
-            peers=tuple(peers),
-            journal=NO_JOURNAL if self._committer is None else self._committer.figures(),
-            held_back=max((peer.held_back for peer in peers), default=0),
-            held_back_ns=max((peer.held_back_ns for peer in peers), default=0),
-            left_out=sum(self._listeners.left_out.values()),
-            expulsions=self._listeners.expulsions,
-        )
-
-
-def peer_stats(
-    endpoint: Endpoint, backpressure: Backpressure, contact: Contact, held_back: dict[str, Chain]
-) -> PeerStats:
-    """The figures of one peer."""
-    chain = held_back.get(contact.name)
-    session = contact.session
-    path = session.path
-    return PeerStats(
-        name=session.name,
-        met=session.met,
-        state=STATES[contact.state()],
-        silent=session.standing.silent,
-        left=contact.expelled or session.is_gone(),
-        refusal=contact.refusal or contact.objection,
-        undelivered=endpoint.sending.messages_owed(session),
-        sends_waiting=backpressure.sends_waiting(contact.name),
-        datagrams_sent=int(session.datagrams_out),
-        datagrams_received=int(session.receipts.datagrams),
-        duplicates=int(session.receipts.duplicates),
-        retransmitted=int(session.repeated),
-        lost=int(path.flight.lost_count),
-        spurious=int(path.flight.spurious),
-        round_trip_ns=int(path.round_trip.smoothed_ns),
-        round_trip_least_ns=int(path.round_trip.least_ns),
-        window=int(path.congestion.window),
-        in_flight=int(path.flight.size),
-        datagram_size=int(session.datagram_size),
-        held_back=0 if chain is None else chain.messages,
-        held_back_ns=0 if chain is None else chain.oldest_ns,
-        narrow=path.sizes.is_narrow,
-    )
-
-
-TAKES_NO_NEWS: Final = (
-    f"{EXPELLED_LIMIT:,} incarnations are expelled: peers that have news of more are not listened "
-    "to. Restart this node: another life begins with none"
-)
-
-
-NARROW: Final = (
-    "datagrams of 1,200 bytes are lost on it: messages go in small pieces, if at all, and after a "
-    "restart nobody could be met. Look for a tunnel or an interface with a small MTU"
-)
-
-SPLIT: Final = "each side has expelled the other, and both live. Restart one of the two"
-
-
-def health_of(
-    stats: Stats,
-    *,
-    closed: bool,
-    trace_failure: str | None,
-    journal_failure: str | None = None,
-    takes_no_news: bool = False,
-    fenced: NodeFenced | None = None,
-    policy_failure: str = "",
-    blocked: Sequence[str] = (),
-    held_up: Sequence[str] = (),
-    splits: Sequence[str] = (),
-) -> Health:
-    """Whether the node with these figures, and this in its way, can do its work."""
-    problems: list[str] = []
-    warnings: list[str] = []
-    if fenced is not None:
-        problems.append(fenced_sentence(stats.name, fenced))
-    elif closed:
-        problems.append("the node is closed")
-    if journal_failure is not None:
-        problems.append(journal_failure)
-    if takes_no_news:
-        problems.append(TAKES_NO_NEWS)
-    if trace_failure is not None:
-        problems.append(f"the event log stopped: {trace_failure}")
-    if policy_failure:
-        warnings.append(f"nobody is expelled, as the expulsion policy fails: {policy_failure}")
-    if stats.silent_peers:
-        warnings.append(f"silent: {listing(list(stats.silent_peers))}")
-    narrow = [peer.name for peer in stats.peers if peer.narrow and not peer.left]
-    if narrow:
-        warnings.append(f"the way to {listing(narrow)} is too narrow: {NARROW}")
-    if splits:
-        warnings.append(f"split from {listing(list(splits))}: {SPLIT}")
-    strangers = [p.name for p in stats.peers if not (p.met or p.left)]
-    if strangers:
-        warnings.append(f"not met yet: {listing(strangers)}")
-    warnings += [f"no talk with {p.name}: {p.refusal}" for p in stats.peers if p.refusal]
-    if held_up:
-        warnings.append(unread_text(stats.inbox, held_up))
-    if stats.is_crowded:
-        held = messages_text(stats.buffered)
-        are = "is" if stats.buffered == 1 else "are"
-        warnings.append(f"{held} {are} not delivered yet: send() waits for room")
-    elif crowded := [peer.name for peer in stats.peers if peer.sends_waiting]:
-        whom = listing(crowded)
-        warnings.append(f"send() waits for room to {whom}: the share of one peer is full")
-    return Health(problems=tuple(problems), blocked=tuple(blocked), warnings=tuple(warnings))

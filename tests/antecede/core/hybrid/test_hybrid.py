@@ -3,7 +3,7 @@
 import pytest
 
 from antecede.core import CausalProcess, Deliver, Effect, Message, Packet, Transmit
-from antecede.core.hybrid.node import NEAR
+from antecede.core.hybrid.state import NEAR
 from antecede.core.packets import Ack, DataPacket, Permit
 from antecede_lab.catalogue import PROTOCOLS
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antecede.core import Effect, LocalError, Message, Transmit
-from antecede.core.hybrid.rule import HybridProcess
+from antecede.core.hybrid.node import HybridProcess
 from antecede.core.packets import Ack, DataPacket, Permit
 from antecede.core.process import EffectList
 from tests.antecede.core.hybrid.test_hybrid_runtime import (

@@ -11,7 +11,8 @@ from antecede.core import (
     RemoteError,
     Transmit,
 )
-from antecede.core.hybrid.rule import RECEIVE_LIMIT, RESEND_BATCH, SEND_LIMIT, HybridProcess, Rule
+from antecede.core.hybrid.node import HybridProcess
+from antecede.core.hybrid.rule import RECEIVE_LIMIT, RESEND_BATCH, SEND_LIMIT, Rule
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
 
 ALICE, BOB, CAROL, DAVE = range(4)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antecede.core import Effect, EffectList, Message, Packet, RemoteError, Transmit
-from antecede.core.hybrid.rule import HybridProcess
+from antecede.core.hybrid.node import HybridProcess
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
 
 ALICE, BOB, CAROL, DAVE = range(4)

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from antecede.core.effects import Effect, Transmit
-from antecede.core.hybrid.rule import HybridProcess
+from antecede.core.hybrid.node import HybridProcess
 from antecede.core.packets import DataPacket, Message, Permit
 from antecede.core.process import EffectList, NodeProcess
 from antecede_lab.catalogue import PROTOCOLS

@@ -21,7 +21,7 @@ from tests.antecede.core.hybrid.optimality_oracle import (
     WatchedRun,
     random_run,
 )
-from tests.antecede.core.patched import patched
+from tests.antecede.core.patched import patched_hybrid
 from tests.seeds import seeds
 
 DEFINITIONS = {
@@ -123,7 +123,7 @@ TOO_CAUTIOUS = {
 
 def too_cautious(sound: str, changed: str) -> Create:
     """The hybrid process under the paper's own rule, with one condition changed."""
-    module = patched("antecede/core/hybrid/rule.py", (sound, changed), as_module="too_cautious")
+    module = patched_hybrid((sound, changed), as_package="too_cautious")
     return cast(Create, partial(module.HybridProcess, rule="sps"))
 
 

@@ -20,7 +20,7 @@ from antecede_lab.catalogue import PROTOCOLS
 from antecede_lab.comparison.long_runs import conversation_waits
 from antecede_lab.simulator.run import simulate
 from antecede_lab.simulator.workloads.groups import Groups
-from tests.antecede.core.patched import patched
+from tests.antecede.core.patched import patched_hybrid
 from tests.timed_network import Delays, TimedNetwork, units
 
 ALICE, BOB, CAROL, DAVE = range(4)
@@ -192,7 +192,7 @@ UNBOUNDED = {
         "                if entry.permits_before > first_missing and not self._is_exempt(entry):\n"
         "                    break\n",
         "                if entry.permits_before > first_missing and not self._is_exempt(entry):\n"
-        "                    owing = self._peers[self._missing.first_sender()]\n"
+        "                    owing = self._peers.known(self._missing.first_sender())\n"
         "                    if (\n"
         "                        owing.place in entry.targets\n"
         "                        and entry.permits_before <= self._missing.second\n"
@@ -207,7 +207,7 @@ UNBOUNDED = {
 @pytest.mark.parametrize("change", UNBOUNDED)
 def test_what_breaks_only_the_bound_is_seen_by_it(change: str) -> None:
     """Both are as causal as the paper's rule: nothing but the bound tells them apart."""
-    module = patched("antecede/core/hybrid/rule.py", UNBOUNDED[change], as_module="unbounded")
+    module = patched_hybrid(UNBOUNDED[change], as_package="unbounded")
 
     assert longest_share(module.HybridProcess, 200) > 1.0
 
