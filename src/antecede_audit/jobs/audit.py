@@ -30,16 +30,11 @@ from antecede_audit.jobs.event_logs import (
 )
 from antecede_audit.jobs.outputs import write_together
 from antecede_audit.judging.definition import History, Order
-from antecede_audit.judging.run_sizes import RunSize
+from antecede_audit.judging.event_columns import RunSize
+from antecede_audit.judging.findings import Violation
+from antecede_audit.judging.summary import REPLACED, TABLES, AuditResult, AuditSummary, Found
 from antecede_audit.judging.verdict import Findings, LoadedLog, SpanNames, judge_log
-from antecede_audit.judging.verdict_summary import (
-    REPLACED,
-    TABLES,
-    AuditResult,
-    AuditSummary,
-    Found,
-)
-from antecede_audit.judging.witness import violation_of, witnessed
+from antecede_audit.judging.witness import witnessed
 from antecede_audit.paths import is_local_path
 
 RANKED_BY: Final = tuple(
@@ -110,7 +105,7 @@ def explained(found: Findings, log: LoadedLog, count: int) -> list[Found]:
     worst: list[Found] = []
     histories: dict[str, History] = {}
     for row in found.violations.take(rank[:count]).to_pylist():
-        run_id, violation = violation_of(row)
+        run_id, violation = row["run_id"], Violation.of_row(row)
         if run_id not in histories:
             events = events_of(log, log.names.index(run_id))
             histories[run_id] = History(events, found.summary.order)

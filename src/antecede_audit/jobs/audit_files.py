@@ -17,7 +17,7 @@ from antecede_audit.columns.arrow_rows import repeated
 from antecede_audit.eventlog.checked import RUN_ID
 from antecede_audit.eventlog.tables import read_event_table
 from antecede_audit.jobs.event_logs import LogSource, runs_at
-from antecede_audit.judging.log_columns import READ
+from antecede_audit.judging.event_columns import READ
 from antecede_audit.judging.verdict import LoadedLog
 
 ArrowTable: TypeAlias = Any

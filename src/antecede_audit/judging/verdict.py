@@ -18,6 +18,7 @@ from antecede_audit.columns.arrow_rows import repeated
 from antecede_audit.eventlog.checked import RUN_ID, checked
 from antecede_audit.judging.copies import Rows
 from antecede_audit.judging.definition import ORDERS, PROCESS, TRACE, Order
+from antecede_audit.judging.event_columns import EventColumns, RunSize, run_sizes
 from antecede_audit.judging.finding_tables import (
     REPORTED,
     SIDES,
@@ -29,7 +30,6 @@ from antecede_audit.judging.finding_tables import (
     columns_of,
     latest_cause_of_each,
 )
-from antecede_audit.judging.log_columns import EventColumns
 from antecede_audit.judging.raw_findings import (
     DISORDER,
     INVENTION,
@@ -38,10 +38,9 @@ from antecede_audit.judging.raw_findings import (
     REASONS,
     VIOLATION,
 )
-from antecede_audit.judging.run_sizes import RunSize, facts_of
-from antecede_audit.judging.summary import ViolationFigures, summary_of
-from antecede_audit.judging.verdict_summary import AuditSummary, JudgingMethod
-from antecede_audit.judging.without_clock import judge_whole_runs
+from antecede_audit.judging.slices import judge_rows
+from antecede_audit.judging.summary import AuditSummary, JudgingMethod
+from antecede_audit.judging.violation_figures import ViolationFigures, summary_of
 
 ArrowTable: TypeAlias = Any
 """pyarrow has no type stubs; the name says at least what is meant."""
@@ -90,7 +89,7 @@ class LoadedLog:
     def of(cls, table: ArrowTable) -> Self:
         """In: what `checked` returns, with run_id and source: which log of several it is from."""
         log = EventColumns(table)
-        runs = facts_of(log)
+        runs = run_sizes(log)
         return cls(
             runs=tuple(runs),
             names=tuple(run.run_id for run in runs),
@@ -138,7 +137,7 @@ def judge_log(
     orders = ORDERS if any(run.traced for run in log.runs) else (PROCESS,)
     asked = order or orders[-1]
     shown: Order = asked if asked in orders else PROCESS
-    findings = columns_of(judge_whole_runs(log.rows, 0, orders))
+    findings = columns_of(judge_rows(log.rows, 0, orders))
     clocks = {names.index(run): of for run, of in clock_offsets.items()}
     early = {
         each: latest_cause_of_each(of_kind(findings, VIOLATION, each), clocks) for each in orders

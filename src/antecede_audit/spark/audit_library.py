@@ -15,13 +15,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
 from antecede_audit.judging.definition import PROCESS, TRACE, Order
+from antecede_audit.judging.event_columns import RunSize
 from antecede_audit.judging.finding_tables import REPORTED
 from antecede_audit.judging.raw_findings import ORDER_CODES, VIOLATION
-from antecede_audit.judging.run_sizes import RunSize
 from antecede_audit.judging.slice_plan import SLICE_COPIES
-from antecede_audit.judging.summary import ViolationFigures, summary_of
+from antecede_audit.judging.summary import AuditSummary, JudgingMethod
 from antecede_audit.judging.verdict import NOTHING_CUT, NOTHING_MOVED, ONLY_RUN
-from antecede_audit.judging.verdict_summary import AuditSummary, JudgingMethod
+from antecede_audit.judging.violation_figures import ViolationFigures, summary_of
 from antecede_audit.spark import verdict
 from antecede_audit.spark.audit_judge import JudgedLog, Tell, judged_events, settings_for
 from antecede_audit.spark.audit_stages import counted

@@ -45,8 +45,8 @@ from antecede_audit.jobs.event_logs import (
     runs_at,
     spans_folder,
 )
+from antecede_audit.judging.summary import SUMMARY
 from antecede_audit.judging.verdict import ONLY_RUN
-from antecede_audit.judging.verdict_summary import SUMMARY
 from antecede_audit.spans.schemas import SPANS
 from antecede_audit.spark.job_names import named
 from antecede_audit.spark.schemas import EVENTS, with_run_id

@@ -21,7 +21,7 @@ from antecede.eventlog.schema import ALL_COLUMNS
 from antecede_audit.columns.arrow_rows import repeated
 from antecede_audit.eventlog.checked import REASON, RUN_ID, checked, name_of_row
 from antecede_audit.jobs.event_logs import PARQUET, LogSource, find_source, runs_at
-from antecede_audit.judging.log_columns import READ, TRACE_ID
+from antecede_audit.judging.event_columns import READ, TRACE_ID
 from antecede_audit.spark.audit_stages import counted, spread
 from antecede_audit.spark.session import PLANS_ONLY
 

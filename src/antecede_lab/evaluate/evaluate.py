@@ -23,7 +23,7 @@ from antecede.eventlog.parquet import load_pyarrow, reading
 from antecede.units import counted
 from antecede.version import __version__
 from antecede_audit.eventlog.workload import WorkloadRow, read_workload, write_workload
-from antecede_audit.judging.verdict_summary import REPLACED as AUDITED
+from antecede_audit.judging.summary import REPLACED as AUDITED
 from antecede_audit.measure.figures import FIGURES
 from antecede_audit.spark.audit_job import audit
 from antecede_audit.spark.ingest import ingest

@@ -16,8 +16,8 @@ from antecede.eventlog.rules import JUDGED, check_row
 from antecede_audit import judge
 from antecede_audit.judging import Order
 from antecede_audit.judging.finding_tables import DUPLICATES, INVENTIONS, LOSSES, VIOLATIONS
+from antecede_audit.judging.summary import TABLES
 from antecede_audit.judging.verdict import Findings
-from antecede_audit.judging.verdict_summary import TABLES
 from tests.antecede.eventlog.sample_logs import small_rows
 from tests.antecede_audit.judging.random_logs import chaos, runs, traced
 from tests.antecede_audit.judging.random_traffic import hectic, in_traces

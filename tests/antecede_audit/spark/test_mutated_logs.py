@@ -19,7 +19,7 @@ from antecede.eventlog.schema import ALL_COLUMNS
 from antecede_audit.eventlog.reader import read_rows
 from antecede_audit.jobs.audit import audit_here
 from antecede_audit.judging import Order, check_log
-from antecede_audit.judging.verdict_summary import TABLES
+from antecede_audit.judging.summary import TABLES
 from antecede_audit.spark import audit_library as library
 from antecede_audit.spark.audit_job import audit
 from antecede_audit.spark.pieces import read_here
