@@ -32,8 +32,8 @@ MUTANTS: dict[str, tuple[tuple[Change, ...], tuple[str, ...]]] = {
         (),
     ),
     "a majority is whoever was heard lately": (
-        ((DETECTOR, "if session.path.answered_ns >= self._round_ns:",
-          "if self._round_ns - session.standing.heard_ns < self._silence_ns:"),),
+        ((DETECTOR, "if session.channel.path.answered_ns >= self._round_ns:",
+          "if self._round_ns - session.lifecycle.heard_ns < self._silence_ns:"),),
         ("split 2|2", "split 3|3"),
     ),
     "nobody waits for further answers when a split heals": (
@@ -62,7 +62,7 @@ MUTANTS: dict[str, tuple[tuple[Change, ...], tuple[str, ...]]] = {
         ("everybody pauses for 30 s, and wakes up one by one",),
     ),
     "silence begins before a restart": (
-        ((ENDPOINT, "                session.standing.begin_waiting(now_ns)\n", ""),),
+        ((ENDPOINT, "                session.lifecycle.begin_waiting(now_ns)\n", ""),),
         ("one pauses for 8 s, and another restarts",),
     ),
     "who leaves and owes a permit is waited for": (

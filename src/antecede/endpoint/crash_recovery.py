@@ -87,8 +87,8 @@ class CrashRecovery:
         for session in sessions:
             self._limit_numbers(session)
             delivered, _ = self._process.receive_position(session.id)
-            session.credit.last = delivered
-            session.assembly.delivered_up_to(delivered)
+            session.channel.flow_control.resume(delivered)
+            session.payload_assembler.delivered_up_to(delivered)
         self._sending.resume(now_ns)
 
     def _limit_numbers(self, session: Session) -> None:
@@ -96,7 +96,7 @@ class CrashRecovery:
         known = self._recorder.state.peer_called(session.name)
         if known is not None and known.id == session.id:
             sent = self._process.submitted_to(session.id)
-            session.sent_before = known.limit_sent(sent)
+            session.set_sent_before(known.limit_sent(sent))
 
 
 def marks_of(contact: Contact) -> i64:

@@ -163,7 +163,7 @@ class Endings:
     def has_gone(self, session: Session, now_ns: i64) -> None:
         """A peer that has stopped, has forgotten us, or owes nothing and answers no more."""
         if not session.left:
-            session.standing.release()
+            session.lifecycle.release()
             self._reports.append(PeerLeft(name=session.name))
         if self._process.misses(session.id) and self._process.can_expel():
             # It said itself that it is over, so no permit will come: nobody else need agree.

@@ -57,22 +57,22 @@ class Inbox:
 
     def put(self, session: Session, sequence: i64, payload: bytes) -> None:
         """A message of a peer has been delivered; the last part of a payload brings the whole."""
-        session.credit.was_delivered(sequence, len(payload))
-        assembly = session.assembly
-        if assembly.on_delivered(sequence):
-            self.unfinished.grew(assembly, len(payload))
-            if assembly.add(payload, self._payload_limit):
+        session.channel.flow_control.was_delivered(sequence, len(payload))
+        assembler = session.payload_assembler
+        if assembler.on_delivered(sequence):
+            self.unfinished.grew(assembler, len(payload))
+            if assembler.add(payload, self._payload_limit):
                 self._recorder.on_fragment_received(session.id, payload)
             return
-        number = assembly.number_of(sequence)
-        size = assembly.size + len(payload)
+        number = assembler.number_of(sequence)
+        size = assembler.size + len(payload)
         if size > self._payload_limit:
-            assembly.drop()
+            assembler.drop()
             self._recorder.on_payload_dropped(session.id)
             self._refuse(session, number, size)
             return
-        whole = payload if assembly.size == 0 else assembly.finish(payload)
-        if session.credit.add_unread(len(whole)):
+        whole = payload if assembler.size == 0 else assembler.finish(payload)
+        if session.channel.flow_control.add_unread(len(whole)):
             self.unread.append(session)
         self.delivered += 1
         name, written = session.name, session.written_name
@@ -115,11 +115,13 @@ class Inbox:
 
     def blocks_a_peer(self) -> bool:
         """Whether a peer may have to wait until somebody takes messages."""
-        return any(session.credit.blocks_peer() for session in self.unread)
+        return any(session.channel.flow_control.blocks_peer() for session in self.unread)
 
     def held_up(self) -> list[str]:
         """The peers of which that is true."""
-        return [session.name for session in self.unread if session.credit.blocks_peer()]
+        return [
+            session.name for session in self.unread if session.channel.flow_control.blocks_peer()
+        ]
 
     def _refuse(self, session: Session, sequence: i64, size: i64) -> None:
         """The peer was told how much we take; the application is told that it did not care."""

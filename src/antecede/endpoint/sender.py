@@ -49,7 +49,7 @@ class MessageSender:
         "_next_sequence",
         "_numbering",
         "_oldest",
-        "_parts",
+        "_own_fragments",
         "_payloads",
         "_process",
         "_recorder",
@@ -67,7 +67,7 @@ class MessageSender:
         limits: Limits,
         directory: Directory,
         inbox: Inbox,
-        parts: OwnFragments,
+        own_fragments: OwnFragments,
         recorder: Recorder,
     ) -> None:
         self._recorder: Final = recorder
@@ -78,9 +78,8 @@ class MessageSender:
         self._limits: Final = limits
         self._directory: Final = directory
         self._inbox: Final = inbox
-        # Ids of messages that are parts, and not the last, of a large payload.
-        self._parts: Final = parts.more
-        self._numbering: Final[MessageNumbers] = parts.numbering
+        self._own_fragments: Final = own_fragments
+        self._numbering: Final[MessageNumbers] = own_fragments.numbering
         # By how much the id of the next message is larger than its number.
         self._surplus: i64 = 0
         # By the id of the last part: for whom its payload is, and how large.
@@ -223,7 +222,7 @@ class MessageSender:
 
     def in_parts(self) -> bool:
         """Whether parts of large payloads are among what the core counts as messages."""
-        return len(self._parts) > 0 or self._large is not None
+        return not self._own_fragments.is_empty() or self._large is not None
 
     def messages_buffered(self) -> int:
         """How many of our messages somebody has not acknowledged.
@@ -294,7 +293,8 @@ class MessageSender:
         state = self._recorder.state
         self._next_sequence = state.sent + 1
         self._oldest = self._process.oldest_unacked()
-        self._parts.update(state.fragments_sent)
+        for sequence in state.fragments_sent:
+            self._own_fragments.add(sequence)
         self._wholes.update(state.large_payloads)
         for first, (last, number) in state.numbers.items():
             self._numbering.recall(first, last, number)
@@ -326,7 +326,11 @@ class MessageSender:
     def withdraw_target(self, session: Session, messages: list[int]) -> list[int]:
         """A peer gets nothing more: the numbers of the payloads that `messages` to it end."""
         self._payloads.forget(session.id)
-        whole = [int(self.number_of(last)) for last in messages if last not in self._parts]
+        whole = [
+            int(self.number_of(last))
+            for last in messages
+            if not self._own_fragments.continues(last)
+        ]
         large = self._large
         if large is not None and large.withdraw(session.id):
             whole.append(int(self.number_of(large.sequence)))
@@ -396,7 +400,7 @@ class MessageSender:
                 self._submit(large.targets, part, now_ns)
                 large = None
             else:
-                self._parts[self._next_sequence] = True
+                self._own_fragments.add(self._next_sequence)
                 self._recorder.on_fragment_sent(self._next_sequence)
                 self._submit(large.targets, part, now_ns)
             self._forget_delivered()
@@ -406,8 +410,8 @@ class MessageSender:
         oldest = self._process.oldest_unacked()
         if self._numbering.used:
             self._numbering.forget_below(oldest)
-        if self._parts or self._wholes:
+        if self._wholes or not self._own_fragments.is_empty():
             for sequence in range(self._oldest, oldest):
-                self._parts.pop(sequence, None)
+                self._own_fragments.forget(sequence)
                 self._wholes.pop(sequence, None)
         self._oldest = oldest

@@ -41,7 +41,7 @@ class SessionFactory:
         """A session with an incarnation that was known before a crash."""
         session = self._make(known.id, known.name, datagram_size, process)
         for piece in self._recorder.state.fragments_of(known.id):
-            session.assembly.add(piece, self._payload_limit)
+            session.payload_assembler.add(piece, self._payload_limit)
         if known.incarnation > 0:
             session.restore(known.incarnation)
         if known.over:

@@ -11,7 +11,7 @@ from antecede.transport.peer_lifecycle import MET
 from antecede.transport.rate_limiter import RateLimiter
 from antecede.transport.seals import SessionKeys
 from antecede.transport.session import Session
-from antecede.wire.handshake import KEEPS, VERSION, Greeting
+from antecede.wire.handshake import Greeting
 
 NEW: Final = 0
 HERE: Final = 1
@@ -48,7 +48,7 @@ HINT_INTERVAL_NS: Final = 1_000_000_000
 class Candidate:
     """An incarnation of a peer that has still to show that it is there."""
 
-    __slots__ = ("address", "contact", "greeting", "seal", "token_in")
+    __slots__ = ("address", "contact", "greeting", "keys", "token_in")
 
     def __init__(
         self,
@@ -56,28 +56,23 @@ class Candidate:
         greeting: Greeting,
         address: object,
         token_in: i64,
-        seal: SessionKeys | None = None,
+        keys: SessionKeys | None = None,
     ) -> None:
         # With keys, of one that answered our hello: what was agreed on.
-        self.seal: Final = seal
+        self.keys: Final = keys
         self.contact: Final = contact
         self.greeting: Final = greeting
         self.address: Final = address
         self.token_in: Final[i64] = token_in
 
-    def establish(self, seal: SessionKeys | None, now_ns: i64) -> None:
+    def establish(self, keys: SessionKeys | None, now_ns: i64) -> None:
         """It is believed: the contact's session is with it, and datagrams can leave."""
         contact, greeting = self.contact, self.greeting
         session = contact.session
         fixed = contact.address is not None
         address = contact.address if fixed else self.address
-        session.apply_peer_limits(greeting.window, greeting.payload_limit, greeting.socket_bytes)
-        session.keeps = greeting.keeps & KEEPS != 0
-        session.version = min(greeting.newest, VERSION)
-        session.sent_before = MET_SINCE
-        session.establish(
-            greeting.incarnation, self.token_in, greeting.token, address, fixed, seal, now_ns
-        )
+        session.set_sent_before(MET_SINCE)
+        session.establish(greeting, self.token_in, address, fixed, keys, now_ns)
 
     def has_restarted(self, greeting: Greeting) -> bool:
         """Whether somebody who was met, and is on its way back from its journal, begins afresh."""
@@ -90,7 +85,7 @@ class Candidate:
         contact = self.contact
         session = contact.session
         if session.incarnation == self.greeting.incarnation:
-            return session.credit.is_overdrawn()
+            return session.channel.flow_control.is_overdrawn()
         return session.met and not contact.restarts.available(now_ns)
 
 
@@ -195,7 +190,7 @@ class Contact:
         """One of `NEW`, `HERE`, `SILENT` and `AWAY`."""
         session = self.session
         if session.is_here():
-            return SILENT if session.standing.silent else HERE
+            return SILENT if session.lifecycle.silent else HERE
         return NEW if self.is_new else AWAY
 
     def on_met(self) -> None:
@@ -225,14 +220,14 @@ class Contact:
         It comes from elsewhere again and again, and the first one has been heard meanwhile.
         """
         session = self.session
-        if greeting.incarnation != session.incarnation or session.standing.phase != MET:
+        if greeting.incarnation != session.incarnation or session.lifecycle.phase != MET:
             return False
         if self.address is None or address == self.address:
             return False
         if self._elsewhere != greeting.token:
             self._elsewhere = greeting.token
             self._elsewhere_ns = now_ns
-        return session.standing.heard_ns > self._elsewhere_ns + TWIN_NS
+        return session.lifecycle.heard_ns > self._elsewhere_ns + TWIN_NS
 
     def newest_number(self) -> i64:
         """The highest number of the incarnations that were met; 0 if none was."""
@@ -282,14 +277,14 @@ class Contact:
         self.refusal = reason
         return True
 
-    def offer(self, token: i64, seal: SessionKeys) -> None:
+    def offer(self, token: i64, keys: SessionKeys) -> None:
         """Our welcome is on its way: it may use this, with that token."""
-        self.offers.append(OfferedKeys(token, seal))
+        self.offers.append(OfferedKeys(token, keys))
         del self.offers[:-OFFERS_MAX]
 
     def withdraw_offers(self, guard: HandshakeCrypto) -> None:
         """What was offered to a key that it does not have any more is not offered."""
-        kept = [offer for offer in self.offers if guard.trusts(self.name, offer.seal.peer_key)]
+        kept = [offer for offer in self.offers if guard.trusts(self.name, offer.keys.peer_key)]
         self.offers[:] = kept
 
     def try_follow_hint(self, now_ns: i64) -> bool:

@@ -183,7 +183,7 @@ class Directory:
         contact.recalled = False
         contact.address = address
         contact.datagram_size = datagram_size
-        if contact.session.standing.phase != MET:
+        if contact.session.lifecycle.phase != MET:
             contact.session.resize(datagram_size)
             if address is not None:
                 contact.schedule_hello(now_ns)
@@ -216,7 +216,7 @@ class Directory:
 
     def challenge(self, session: Session) -> None:
         """A peer seems to have moved: let it show that it is there, unless it has before."""
-        if session.is_unproven():
+        if session.address.is_unproven():
             session.challenge_with(self._tokens.fresh())
 
     def end_session(self, session: Session) -> None:
@@ -241,8 +241,8 @@ class Directory:
         for contact in self.by_name.values():
             contact.withdraw_offers(guard)
             session = contact.session
-            for seal in (session.seal, session.receiving_seal):
-                if seal is not None and not guard.trusts(contact.name, seal.peer_key):
+            for keys in (session.channel.keys, session.channel.peer_keys):
+                if keys is not None and not guard.trusts(contact.name, keys.peer_key):
                     over.append(session)
                     break
         return over
@@ -395,8 +395,8 @@ class Directory:
             if contact.hello_at_ns == NEVER_NS and contact.try_follow_hint(now_ns):
                 self._say_hello(contact, now_ns)
             return None
-        standing = session.standing
-        leaves = standing.ours != STAYING or standing.theirs != STAYING
+        lifecycle = session.lifecycle
+        leaves = lifecycle.ours != STAYING or lifecycle.theirs != STAYING
         if leaves and not session.keeps:  # Who has a journal may have crashed while leaving.
             return session
         if contact.hello_at_ns == NEVER_NS:
@@ -580,15 +580,17 @@ class Directory:
             if self._has_met_later(contact, greeting, address, True, now_ns):
                 return None
             if contact.hello_for in (0, incarnation):
-                seal = None if letter is None else letter.seal(now_ns)
-                return Candidate(contact, greeting, address, contact.hello_token, seal)
+                keys = None if letter is None else letter.session_keys(now_ns)
+                return Candidate(contact, greeting, address, contact.hello_token, keys)
             self._hello_with_new_token(contact, incarnation, now_ns)
         elif session.met and greeting.echo == session.token_in:
             if incarnation != session.incarnation:
                 self._hello_with_new_token(contact, incarnation, now_ns)
             elif letter is not None and greeting.keeps & FORMER_IS_OVER:
                 # It does not know our session any more, because we are over: it will say so.
-                return Candidate(contact, greeting, address, session.token_in, letter.seal(now_ns))
+                return Candidate(
+                    contact, greeting, address, session.token_in, letter.session_keys(now_ns)
+                )
         return None
 
     def _welcome(
@@ -614,7 +616,7 @@ class Directory:
         data = write_greeting(WELCOME, answer)
         if letter is not None:
             data = letter.reply(data)
-            contact.offer(token, letter.seal(now_ns))
+            contact.offer(token, letter.session_keys(now_ns))
         self._out.append(Datagram(where, data))
 
     def _is_remembered(self, session: Session, greeting: Greeting) -> bool:
@@ -627,7 +629,7 @@ class Directory:
         session = contact.session
         token = contact.hello_token if contact.hello_token != 0 else session.token_in
         # A hello is large: it goes where somebody has answered from, or has said as much.
-        address = contact.address if contact.address is not None else session.proven_address
+        address = contact.address if contact.address is not None else session.address.proven
         if address is None:
             address = seen_at
         contact.on_hello_sent(now_ns)
@@ -640,12 +642,12 @@ class Directory:
 
     def _greeting(self, contact: Contact, token: i64, echo: i64) -> Greeting:
         """A greeting to whoever has that name, with what was delivered of the one that was met."""
-        met, delivered = contact.session.incarnation, contact.session.credit.last
-        greeting = self._me.greeting(contact.name, token, echo, met, delivered)
-        if contact.session.ended or (met == 0 and self._expulsions.newest_of(contact.name) != ME):
-            greeting.keeps |= FORMER_IS_OVER
-            greeting.met = self._newest_number(contact.name)
-        return greeting
+        session = contact.session
+        met, delivered = session.incarnation, session.channel.flow_control.last_delivered
+        is_over = session.ended or (met == 0 and self._expulsions.newest_of(contact.name) != ME)
+        if is_over:
+            met = self._newest_number(contact.name)
+        return self._me.greeting(contact.name, token, echo, met, delivered, is_over)
 
     def _hellos(self, name: str, greeting: Greeting, now_ns: i64) -> list[bytes]:
         """A hello, in an envelope for every key that the peer may have."""

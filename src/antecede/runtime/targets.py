@@ -51,7 +51,7 @@ def chosen_targets(
         targets.contacts.append(contact)
         if state in (NEW, AWAY):
             targets.awaited.append(contact.name)
-        elif contact.session.standing.phase == MET:
+        elif contact.session.lifecycle.phase == MET:
             limit = min(limit, contact.session.payload_limit)
     left_out = targets.left_out
     if left_out and (settings.away == "refuse" or (not targets.contacts and not to_self)):

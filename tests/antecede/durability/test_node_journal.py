@@ -593,7 +593,7 @@ def test_a_crash_while_leaving_does_not_end_a_life(tmp_path: Path) -> None:
             while not bob.closed and network.now_ns < 3_000_000_000:
                 network.go_on()
                 await asyncio.sleep(0)
-                if ann._endpoint.sessions()[0].standing.theirs != STAYING:
+                if ann._endpoint.sessions()[0].lifecycle.theirs != STAYING:
                     break
             network.kill("bob")
             with suppress(Stranded):

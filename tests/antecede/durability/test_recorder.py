@@ -40,7 +40,7 @@ def sessions_inbox(kept: JournalRecorder, limit: int) -> tuple[Session, Inbox, l
     reports: list[Report] = []
     session = Session(ANN, "ann", 1_400, 1 << 20, limit, True, None)
     for piece in kept.state.fragments_of(ANN):
-        session.assembly.add(piece, limit)
+        session.payload_assembler.add(piece, limit)
     return session, Inbox(limit, reports, kept), reports
 
 
@@ -49,7 +49,7 @@ def test_a_payload_beyond_the_limit_takes_little_memory_and_is_refused_after_a_c
     kept = JournalRecorder("bob", "hybrid", 7)
     session, inbox, _ = sessions_inbox(kept, 1_000)
     for sequence in range(1, 500):
-        session.assembly.note_part(sequence)
+        session.payload_assembler.note_part(sequence)
         inbox.put(session, sequence, bytes(100))
     assert sum(len(piece) for piece in kept.state.fragments_of(ANN)) <= 1_100
     again = read_again(kept)

@@ -226,10 +226,10 @@ def test_a_datagram_cut_short_is_not_acknowledged() -> None:
     post.waiting.clear()
     post.deliver(Letter(letter.source, letter.target, letter.data[:-3]))
     assert [message.payload for message in ann.take_inbox()] == [b"first"]
-    largest = session_of(ann, BOB).receipts.numbers.largest
+    largest = session_of(ann, BOB).channel.acks.numbers.largest
     post.deliver(letter)
     assert [message.payload for message in ann.take_inbox()] == [b"second"]
-    assert session_of(ann, BOB).receipts.numbers.largest == largest + 1
+    assert session_of(ann, BOB).channel.acks.numbers.largest == largest + 1
 
 
 @pytest.mark.parametrize("seed", range(2))

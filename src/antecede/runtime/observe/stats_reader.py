@@ -129,30 +129,30 @@ def peer_stats(
     """The figures of one peer."""
     chain = held_back.get(contact.name)
     session = contact.session
-    path = session.path
+    path = session.channel.path
     return PeerStats(
         name=session.name,
         met=session.met,
         state=STATES[contact.state()],
-        silent=session.standing.silent,
+        silent=session.lifecycle.silent,
         left=contact.expelled or session.is_gone(),
         refusal=contact.refusal or contact.objection,
         undelivered=endpoint.sending.messages_owed(session),
         sends_waiting=backpressure.sends_waiting(contact.name),
         datagrams_sent=int(session.datagrams_out),
-        datagrams_received=int(session.receipts.datagrams),
-        duplicates=int(session.receipts.duplicates),
+        datagrams_received=int(session.channel.acks.datagrams),
+        duplicates=int(session.channel.acks.duplicates),
         retransmitted=int(session.repeated),
-        lost=int(path.flight.lost_count),
-        spurious=int(path.flight.spurious),
+        lost=int(path.in_flight.lost_count),
+        spurious=int(path.in_flight.spurious),
         round_trip_ns=int(path.round_trip.smoothed_ns),
         round_trip_least_ns=int(path.round_trip.least_ns),
         window=int(path.congestion.window),
-        in_flight=int(path.flight.size),
+        in_flight=int(path.in_flight.size),
         datagram_size=int(session.datagram_size),
         held_back=0 if chain is None else chain.messages,
         held_back_ns=0 if chain is None else chain.oldest_ns,
-        narrow=path.sizes.is_narrow,
+        narrow=path.mtu.is_narrow,
     )
 
 
