@@ -59,7 +59,7 @@ FOREIGN: dict[str, str] = {
     "antecede_lab/simulator/engine.py": "number",
     "antecede_lab/simulator/nodes/rows.py": "sends",
     "antecede_lab/simulator/nodes/simulation.py": (
-        "account backlog holds_back leaving number paused socket socket_bytes timer_ns touched"
+        "backlog holds_back leaving number outcomes paused socket socket_bytes timer_ns touched"
     ),
     "antecede_lab/simulator/reliable_link.py": "expected on unsent_at",
     "antecede_lab/simulator/workloads/workload.py": "number",
