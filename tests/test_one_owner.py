@@ -22,16 +22,7 @@ FOREIGN: dict[str, str] = {
         "unsent unsent_at"
     ),
     "antecede/core/outstanding.py": "on",
-    "antecede/endpoint/crash_recovery.py": "expelled is_new",
-    "antecede/endpoint/endings.py": "accepts expelled is_new",
     "antecede/endpoint/incarnations.py": "incarnation",
-    "antecede/membership/directory.py": "address datagram_size recalled",
-    "antecede/membership/newcomers.py": "is_new",
-    "antecede/runtime/app_journal.py": "after_telling by_asking on_disk pass_on",
-    "antecede/runtime/deliveries.py": "by_asking in_hand",
-    "antecede/runtime/journal_committer.py": "accepts deaf",
-    "antecede/runtime/key_settings.py": "_configured",
-    "antecede/runtime/node.py": "by_asking by_returning closed closing recalled slow_path wake",
     "antecede_audit/spark/session.py": "_gateway",
     "antecede_lab/chaos/cluster.py": (
         "child cuts datagrams faults kills left_out lives lost over paused pauses ready "

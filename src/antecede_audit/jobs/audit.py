@@ -28,6 +28,7 @@ from antecede_audit.jobs.event_logs import (
     process_names,
     spans_folder,
 )
+from antecede_audit.jobs.limits import ROWS_MAX
 from antecede_audit.jobs.outputs import write_together
 from antecede_audit.judging.definition import History, Order
 from antecede_audit.judging.event_columns import RunSize
@@ -42,9 +43,6 @@ RANKED_BY: Final = tuple(
 )
 """Violations that held messages back equally long are listed in this order."""
 
-SMALL_EVENTS: Final = 1_000_000
-"""Logs with at most so many events are judged in one process: a few hundred megabytes."""
-
 
 def audit_here(
     paths: Sequence[str],
@@ -52,7 +50,7 @@ def audit_here(
     *,
     order: Order | None = None,
     explain: int = 0,
-    events_max: int = SMALL_EVENTS,
+    events_max: int = ROWS_MAX,
     tell: Callable[[str], None] = lambda _: None,
 ) -> AuditResult | None:
     """Audit these logs if they are files here, of few events; None if they are not.

@@ -21,7 +21,7 @@ from antecede_cli.spark import (
 )
 
 if TYPE_CHECKING:
-    from antecede_audit.measure.run_profile import RunProfile
+    from antecede_audit.measure.profile import RunProfile
 
 RUNS_SHOWN: Final = 40
 WRITTEN: Final = ("metrics.parquet", "metrics.csv", "metrics.json")
@@ -181,7 +181,8 @@ def measure_workload(
     """What a workload is like."""
     need_spark()
     from antecede_audit.jobs.profile import profile_here
-    from antecede_audit.spark.profile import TABLES, profile, summary_object, write_json
+    from antecede_audit.measure.profile import TABLES
+    from antecede_audit.spark.measure import profile, summary_object, write_json
     from antecede_audit.spark.sampling import ENTRIES_MAX
     from antecede_audit.spark.storage import is_local_path
 
@@ -304,7 +305,7 @@ def heading(run: "RunProfile") -> str:
 
 def caption(run: "RunProfile") -> str:
     """What to know about the figures."""
-    from antecede_audit.measure.run_profile import RECORDED
+    from antecede_audit.measure.profile import RECORDED
 
     be = "is" if run.spontaneous == 1 else "are"
     parts = [f"{counted(run.spontaneous, 'message')} {be} spontaneous."]

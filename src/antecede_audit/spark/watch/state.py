@@ -24,8 +24,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 from pyspark.sql.types import StructType
 
-from antecede_audit.jobs.audit import SMALL_EVENTS
 from antecede_audit.jobs.event_logs import WITNESSED
+from antecede_audit.jobs.limits import ROWS_MAX, fits_here
 from antecede_audit.judging.definition import Order
 from antecede_audit.judging.verdict import judge
 from antecede_audit.spark.audit_library import audit
@@ -171,14 +171,14 @@ def write_batch(rows: DataFrame, place: str, count: int) -> None:
 
 @contextmanager
 def findings_about(
-    events: DataFrame, order: Order | None, names: Sequence[str], events_max: int = SMALL_EVENTS
+    events: DataFrame, order: Order | None, names: Sequence[str], events_max: int = ROWS_MAX
 ) -> Iterator[dict[str, DataFrame]]:
     """The tables of an audit that have these names, while the context is open.
 
     In: the event log, run_id.
     """
     few = events.select(*WITNESSED, "run_id").limit(events_max + 1).toArrow()
-    if few.num_rows <= events_max:
+    if fits_here(few.num_rows, rows_max=events_max):
         create = events.sparkSession.createDataFrame
         found = judge(few, order)
         yield {name: create(getattr(found, name)) for name in names}

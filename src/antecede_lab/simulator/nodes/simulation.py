@@ -18,7 +18,7 @@ from antecede.core.process import NEVER_NS, NodeProcess
 from antecede.durability.recorder import Recorder
 from antecede.endpoint.limits import Limits
 from antecede.events import Report
-from antecede.membership.contact import AWAY, Contact
+from antecede.membership.contact import Contact, ContactState
 from antecede.membership.handshake_crypto import HandshakeCrypto
 from antecede.network_model.faults import Faults, FaultyNetwork
 from antecede.transport.peer_lifecycle import LEAVE_WHEN_RELEASED
@@ -657,7 +657,7 @@ class NodeSimulation:
                 to_self = True
                 continue
             contact = endpoint.directory.by_name[name_of(target)]
-            if contact.state() == AWAY:
+            if contact.state == ContactState.AWAY:
                 left_out.append(contact.name)
             else:
                 contacts.append(contact)
