@@ -16,11 +16,6 @@ SOURCES = Path(__file__).parent.parent / "src"
 PACKAGES = ("antecede", "antecede_audit", "antecede_cli", "antecede_lab")
 
 FOREIGN: dict[str, str] = {
-    "antecede/core/hybrid/rule.py": (
-        "acked acks_since_ns deferred_permits delivered early last_submitted last_transmitted "
-        "notices_since_ns permits_since_ns permitted permitted_up_to unacked unacked_key unsent "
-        "unsent_at"
-    ),
     "antecede/core/outstanding.py": "on",
     "antecede/durability/node_state.py": "delivered",
     "antecede/endpoint/crash_recovery.py": "expelled is_new last sent_before",

@@ -59,6 +59,13 @@ class NoticedPeer(RetransmissionTimer):
         self.doublings = 0
         self.notices_since_ns = now_ns
 
+    def restart_notices(self, due_since_ns: i64, now_ns: i64) -> bool:
+        """Whether notices have waited for an answer long enough; they then wait again."""
+        due = self.unnoted is not None and self.notices_since_ns <= due_since_ns
+        if due:
+            self.notices_since_ns = now_ns
+        return due
+
     def transmit(self, packet: Packet, outbox: Outbox) -> None:
         """A message or a permit, with what it must note first."""
         if self.unnoted is not None:
