@@ -1,4 +1,4 @@
-"""What every peer still has to answer, oldest first, and when to try again.
+"""What every peer still has to acknowledge, oldest first, and when to transmit it again.
 
 Where answers are not cumulative they may come in any order, so each peer has a queue of ids and a
 set of those still open: an answered id leaves the set at once and the queue when it reaches the
@@ -116,7 +116,7 @@ class Outstanding:
         return answered
 
     def is_open(self, peer: i64, number: i64) -> bool:
-        """Whether `number` is still open with `peer`."""
+        """Whether `peer` has not answered `number`."""
         queue = self._queues.get(peer)
         return queue is not None and number in queue.open
 

@@ -310,13 +310,13 @@ class HybridPeer(NoticedPeer):
     # The clocks.
 
     def on_acks(self, now_ns: i64) -> None:
-        """New acks have come from it: be patient afresh."""
+        """It has sent new acks: their timeout restarts."""
         self.doublings = 0
         self.acks_since_ns = now_ns
         self.rearm()
 
     def on_permits(self, now_ns: i64) -> None:
-        """Missing permits have come from it: be patient afresh."""
+        """It has sent missing permits: their timeout restarts."""
         self.doublings = 0
         self.permits_since_ns = now_ns
         self.rearm()

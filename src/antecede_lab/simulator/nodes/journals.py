@@ -45,7 +45,7 @@ class MemoryJournal:
         self.kept = DurableNodeState(self.name, self.order, 0)
         return self.kept.replay(self._records)
 
-    def has_kept(self, endpoint: Endpoint) -> bool:
+    def write(self, endpoint: Endpoint) -> bool:
         """Write what has changed in this turn; False if the power fails instead."""
         body = endpoint.survival.changes()
         if not body:
