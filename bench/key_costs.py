@@ -63,8 +63,8 @@ def handshake(one: NoiseCrypto, other: NoiseCrypto, number: int) -> None:
     assert letter is not None
     answered = one.decrypt(letter.reply(b"welcome" * 20))
     assert answered is not None
-    letter.seal(0)
-    answered.seal(0)
+    letter.session_keys(0)
+    answered.session_keys(0)
 
 
 def made_up(guard: NoiseCrypto, number: int, *, knows_the_key: bool) -> None:

@@ -17,6 +17,7 @@ import antecede.network_model
 import antecede.runtime
 import antecede.transport
 from antecede.core.process import NodeProcess
+from antecede.durability.recorder import Recorder
 from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.limits import Limits
 from antecede.membership.contact import Contact
@@ -81,7 +82,9 @@ class Star:
         )
         core = find_protocol("hybrid").create(0, range(1 << 16), payload_limit=1 << 16)
         assert isinstance(core, NodeProcess)
-        self._nodes[name] = Endpoint(me, core, self._tokens, self._limits, None, True)
+        self._nodes[name] = Endpoint(
+            me, core, self._tokens, self._limits, None, True, None, Recorder()
+        )
         return self._nodes[name]
 
     def _ring(self, name: str) -> None:

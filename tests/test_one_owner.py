@@ -17,29 +17,7 @@ PACKAGES = ("antecede", "antecede_audit", "antecede_cli", "antecede_lab")
 
 FOREIGN: dict[str, str] = {
     "antecede/core/outstanding.py": "on",
-    "antecede/durability/node_state.py": "delivered",
-    "antecede/endpoint/crash_recovery.py": "expelled is_new last sent_before",
-    "antecede/endpoint/endings.py": "accepts expelled is_new",
-    "antecede/endpoint/expulsion_news.py": "told_of_expulsion",
     "antecede/endpoint/incarnations.py": "incarnation",
-    "antecede/endpoint/waiting_for.py": "asked due taken",
-    "antecede/membership/contact.py": "keeps sent_before version",
-    "antecede/membership/directory.py": "address datagram_size keeps met recalled",
-    "antecede/membership/expulsions.py": "keeps seal",
-    "antecede/membership/failure_detector.py": "departed_then our_members ping_due",
-    "antecede/membership/handshake_crypto.py": "receiving_seal",
-    "antecede/membership/identity.py": (
-        "delivered echo keeps met order payload_limit process socket_bytes window"
-    ),
-    "antecede/membership/newcomers.py": "is_new",
-    "antecede/membership/unfinished.py": "grown_at",
-    "antecede/runtime/app_journal.py": "after_telling by_asking on_disk pass_on",
-    "antecede/runtime/deliveries.py": "by_asking in_hand",
-    "antecede/runtime/journal_committer.py": "accepts deaf",
-    "antecede/runtime/key_settings.py": "_configured",
-    "antecede/runtime/node.py": "by_asking by_returning closed closing recalled slow_path wake",
-    "antecede/transport/datagram_reader.py": "its_members",
-    "antecede/transport/datagram_writer.py": "controls delivered due eliciting permit size trial",
     "antecede_audit/spark/audit_judge.py": "blurs count overlap_ns",
     "antecede_audit/spark/session.py": "_gateway",
     "antecede_lab/chaos/cluster.py": (

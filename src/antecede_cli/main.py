@@ -33,7 +33,7 @@ SUBCOMMANDS: Final = {
     ),
     "key": Subcommand("antecede_cli.messaging.key", "Make the keys of nodes.", MESSAGING),
     "journal": Subcommand(
-        "antecede_cli.messaging.journal", "Look into the journal of a node.", MESSAGING
+        "antecede_cli.messaging.journal", "Check, show or repair the journal of a node.", MESSAGING
     ),
     "ingest": Subcommand("antecede_cli.audit.ingest", "Read the traces of other systems.", AUDIT),
     "audit": Subcommand(
@@ -41,10 +41,12 @@ SUBCOMMANDS: Final = {
     ),
     "watch": Subcommand("antecede_cli.audit.watch", "Judge event logs while they grow.", AUDIT),
     "measure": Subcommand(
-        "antecede_cli.audit.measure", "Say what runs cost, or what a workload is like.", AUDIT
+        "antecede_cli.audit.measure", "Measure delays, packets and buffers of runs.", AUDIT
     ),
-    "report": Subcommand("antecede_cli.audit.report", "Make one HTML file of results.", AUDIT),
-    "demo": Subcommand("antecede_cli.lab.demo", "See it all at work, on a bad network.", LAB),
+    "report": Subcommand("antecede_cli.audit.report", "Make one HTML report of results.", AUDIT),
+    "demo": Subcommand(
+        "antecede_cli.lab.demo", "Run a small shop on a bad network, and audit it.", LAB
+    ),
     "simulate": Subcommand(
         "antecede_cli.lab.simulate", "Run one simulation and say where the time went.", LAB
     ),
@@ -52,7 +54,9 @@ SUBCOMMANDS: Final = {
         "antecede_cli.lab.check", "Explore every interleaving of a small program.", LAB
     ),
     "lab": Subcommand(
-        "antecede_cli.lab.group", "Compare, evaluate, grow, sweep, chaos, scenario, data.", LAB
+        "antecede_cli.lab.group",
+        "Experiments: compare protocols, replay traces, inject faults.",
+        LAB,
     ),
     "bench": Subcommand(
         "antecede_cli.lab.bench", "Run the benchmarks of the repository.", LAB, hidden=True
@@ -85,11 +89,11 @@ COMPLETE_VARIABLE: Final = "_ANTECEDE_COMPLETE"
 EPILOG: Final = """
 \b
 Examples:
-  antecede demo --quick                        see it all at work, in less than a minute
+  antecede demo --quick                        a shop on a bad network, in less than a minute
   antecede simulate -p hybrid --loss 20%       one simulated run
   antecede lab scenario triangle               a story, step by step
   antecede audit events --out found            did effects overtake causes?
-  eval "$(antecede --completion bash)"         complete with the tabulator key
+  eval "$(antecede --completion bash)"         complete commands with the Tab key
 
 Every command has examples and its defaults in its own --help.
 """

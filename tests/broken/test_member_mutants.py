@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(
 
 CONTACT = "antecede/membership/contact.py"
 ENDPOINT = "antecede/endpoint/endpoint.py"
-LOSSES = "antecede/durability/losses.py"
+LOSSES = "antecede/endpoint/loss_reporter.py"
 DETECTOR = "antecede/membership/failure_detector.py"
 
 MUTANTS: dict[str, tuple[tuple[Change, ...], tuple[str, ...]]] = {
@@ -23,22 +23,18 @@ MUTANTS: dict[str, tuple[tuple[Change, ...], tuple[str, ...]]] = {
         (),
     ),
     "messages are submitted to who is away": (
-        ((CONTACT, "        return NEW if self.is_new else AWAY\n",
-          "        return HERE\n"),),
+        ((CONTACT, "            self.is_here = state in (ContactState.HERE, ContactState.SILENT)\n",
+          "            self.is_here = True\n"),),
         (),
     ),
     "who does not come is waited for": (
-        ((CONTACT, "        return NEW if self.is_new else AWAY\n", "        return NEW\n"),),
-        (),
-    ),
-    "after a crash it is forgotten that somebody was left out": (
-        ((LOSSES, "            self._kept.on_loss(name, [int(sequence)], left_out=True)\n",
-          "            self._kept.has_anything = True\n"),),
+        ((CONTACT, "        if self.state == ContactState.NEW:\n",
+          "        if self.state == ContactState.SILENT:\n"),),
         (),
     ),
     "a majority is whoever was heard lately": (
-        ((DETECTOR, "if session.path.answered_ns >= self._round_ns:",
-          "if self._round_ns - session.standing.heard_ns < self._silence_ns:"),),
+        ((DETECTOR, "if session.channel.path.answered_ns >= self._round_ns:",
+          "if self._round_ns - session.lifecycle.heard_ns < self._silence_ns:"),),
         ("split 2|2", "split 3|3"),
     ),
     "nobody waits for further answers when a split heals": (
@@ -67,7 +63,7 @@ MUTANTS: dict[str, tuple[tuple[Change, ...], tuple[str, ...]]] = {
         ("everybody pauses for 30 s, and wakes up one by one",),
     ),
     "silence begins before a restart": (
-        ((ENDPOINT, "                session.standing.begin_waiting(now_ns)\n", ""),),
+        ((ENDPOINT, "                session.lifecycle.begin_waiting(now_ns)\n", ""),),
         ("one pauses for 8 s, and another restarts",),
     ),
     "who leaves and owes a permit is waited for": (

@@ -5,6 +5,7 @@ together with the values that were put while it was handled; what is not confirm
 after a crash.
 """
 
+from collections import deque
 from collections.abc import Awaitable, Callable, Generator
 from typing import Final, final
 
@@ -82,10 +83,10 @@ class UnconfirmedDeliveries:
     """With a journal: the deliveries that are not confirmed, and the application's values."""
 
     __slots__ = (
+        "_changes",
         "_confirmed_from",
         "_confirmed_to",
         "_held",
-        "_ledger",
         "_pending",
         "_quiet",
         "delivered",
@@ -96,8 +97,8 @@ class UnconfirmedDeliveries:
         "wake",
     )
 
-    def __init__(self, ledger: ChangeLog) -> None:
-        self._ledger: Final = ledger
+    def __init__(self, changes: ChangeLog) -> None:
+        self._changes: Final = changes
         # To be called when something changes that nobody else would notice.
         self.wake: Callable[[], None] | None = None
         self._quiet = True
@@ -117,6 +118,18 @@ class UnconfirmedDeliveries:
         # What is to be written with the next confirmation; None: struck out.
         self._held: dict[str, bytes | None] = {}
 
+    def begin(
+        self,
+        wake: Callable[[], None],
+        pass_on: Callable[[int], None],
+        on_disk: Awaitable[None],
+    ) -> None:
+        """Call `wake` when something changes that nobody else notices, and `pass_on` to confirm;
+        `on_disk`, awaited, ends when everything that was confirmed before is on disk."""
+        self.wake = wake
+        self.pass_on = pass_on
+        self.on_disk = on_disk
+
     # Deliveries.
 
     def deliver(
@@ -131,27 +144,31 @@ class UnconfirmedDeliveries:
         """A payload was delivered, of which `last` came last."""
         self.delivered += 1
         number = self.delivered
-        self._ledger.put_four(
+        self._changes.put_four(
             INBOUND, number, sender_id, sequence, len(written_sender), written_sender, last
         )
         message = InboundMessage(sender, sequence, whole, number, self, False, sender_id)
         self._pending[number] = message
         return message
 
+    def set_delivered(self, count: i64) -> None:
+        """A journal says how many payloads were delivered."""
+        self.delivered = count
+
     def call_handler(
         self,
-        messages: list[InboundMessage],
+        messages: deque[InboundMessage],
         handler: Callable[[InboundMessage], object],
         most: i64,
         confirms: bool,
     ) -> object:
-        """Call a plain function with the last of `messages`, the one before, and so on.
+        """Call a plain function with the first of `messages`, the next, and so on.
 
         What it returns from is confirmed, if returning `confirms`, unless it answers something:
         that is returned. Then, and if it raises, `in_hand` is the message in question.
         """
         while most > 0 and messages:
-            message = messages.pop()
+            message = messages.popleft()
             self.in_hand = message
             answer = handler(message)
             if answer is not None:
@@ -161,6 +178,10 @@ class UnconfirmedDeliveries:
             most -= 1
         self.in_hand = None
         return None
+
+    def clear_in_hand(self) -> None:
+        """No plain function is called now."""
+        self.in_hand = None
 
     def confirm(self, number: i64) -> None:
         """The application is done with a payload; once is enough."""
@@ -250,7 +271,7 @@ class UnconfirmedDeliveries:
     def write_confirmed(self) -> None:
         """What is confirmed so far is part of what is written next."""
         if self._confirmed_from > 0:
-            self._ledger.put_deferrable(
+            self._changes.put_deferrable(
                 encode_record(CONFIRMED, [self._confirmed_from, self._confirmed_to])
             )
         self._confirmed_from = 0
@@ -288,10 +309,10 @@ class UnconfirmedDeliveries:
         for key, value in self._held.items():
             if value is None:
                 self.values.pop(key, None)
-                self._ledger.put_urgent(encode_record(REMOVED, [], key.encode()))
+                self._changes.put_urgent(encode_record(REMOVED, [], key.encode()))
             else:
                 self.values[key] = value
-                self._ledger.put_urgent(value_record(key, value))
+                self._changes.put_urgent(value_record(key, value))
         self._held = {}
         self.has_changed()
 

@@ -11,8 +11,9 @@ from mypy_extensions import i64
 
 from antecede.core.effects import DeliveryUnknown, Expelled, SelfExpelled
 from antecede.core.process import NodeProcess
-from antecede.durability.losses import LossReporter
+from antecede.durability.recorder import Recorder
 from antecede.endpoint.crash_recovery import CrashRecovery
+from antecede.endpoint.loss_reporter import LossReporter
 from antecede.endpoint.protocol_driver import ProtocolDriver
 from antecede.endpoint.sender import MessageSender
 from antecede.endpoint.session_maker import SessionFactory
@@ -35,10 +36,11 @@ class Endings:
         "_losses",
         "_me",
         "_process",
+        "_recorder",
+        "_recovery",
         "_reports",
         "_sending",
         "_sessions",
-        "_survival",
         "_table",
         "fenced",
     )
@@ -52,8 +54,9 @@ class Endings:
         expulsions: Expulsions,
         directory: Directory,
         sending: MessageSender,
-        survival: CrashRecovery,
+        recovery: CrashRecovery,
         losses: LossReporter,
+        recorder: Recorder,
         reports: list[Report],
     ) -> None:
         self._me: Final = me
@@ -64,7 +67,8 @@ class Endings:
         self._expulsions: Final = expulsions
         self._directory: Final = directory
         self._sending: Final = sending
-        self._survival: Final = survival
+        self._recovery: Final = recovery
+        self._recorder: Final = recorder
         self._losses: Final = losses
         self._reports: Final = reports
         # Why this node must not go on; None if it may.
@@ -74,10 +78,24 @@ class Endings:
         """A peer delivers nothing more: what it may have missed is reported."""
         self._sessions.name_in_event_log(session, 0)
         self._directory.end_session(session)
-        session.end()
-        self._survival.over(session)
+        self._end(session)
+        self._recorder.on_peer_over(session.id)
         self._report_lost(session, self._core.forget(session, now_ns))
         self._sending.on_room_freed(now_ns)
+
+    def release(self, session: Session) -> None:
+        """A peer that wants to leave may go: nothing here is for it."""
+        session.release()
+        contact = self._directory.contact_of(session)
+        if contact is not None:
+            contact.on_left()
+
+    def _end(self, session: Session) -> None:
+        """Nothing passes any more between this node and an incarnation of a peer."""
+        session.end()
+        contact = self._directory.contact_of(session)
+        if contact is not None:
+            contact.on_left()
 
     def _report_lost(self, session: Session, messages: list[int]) -> None:
         """These messages may never be delivered to a peer."""
@@ -123,7 +141,7 @@ class Endings:
         _, early = self._process.receive_position(session.id)
         self._sessions.name_in_event_log(session, 0)
         self._directory.end_session(session)
-        session.end()
+        self._end(session)
         self._core.forget(session, now_ns)
         whole = self._sending.withdraw_target(session, unconfirmed)
         self._directory.expelled_speakers.add(session)
@@ -135,42 +153,39 @@ class Endings:
 
     def await_successor(self, session: Session, now_ns: i64, expelled: bool) -> None:
         """If the peer is still that incarnation, it is the next one of its name from now on."""
-        contact = self._directory.by_name.get(session.name)
-        if contact is None or contact.session is not session:
+        contact = self._directory.contact_of(session)
+        if contact is None:
             return
         successor = self._sessions.new(contact.name, contact.datagram_size, contact.process)
-        contact.begin_session(successor, 0)
-        contact.expelled = expelled
-        contact.is_new = False
+        contact.await_successor(successor, expelled)
         self._table.add(successor)
-        self._survival.record_peer(successor, contact)
+        self._recovery.record_peer(successor, contact)
         self._directory.greet_successor(contact, now_ns)
 
     def stop_for_good(self, fenced: NodeFenced, now_ns: i64) -> None:
         """This node must not go on: what nobody has acknowledged may be lost."""
         self.fenced = fenced
-        self._sending.accepts = False
+        self._sending.accept(False)
         for contact in self._directory.by_name.values():
             session = contact.session
             self._report_lost(session, self._core.forget(session, now_ns))
         self._reports.append(fenced)
-        self._survival.ended(f"{self._me} was expelled by {fenced.by}: {fenced.reason}")
+        self._recorder.on_life_ended(f"{self._me} was expelled by {fenced.by}: {fenced.reason}")
 
     def has_gone(self, session: Session, now_ns: i64) -> None:
         """A peer that has stopped, has forgotten us, or owes nothing and answers no more."""
         if not session.left:
-            session.standing.release()
+            session.lifecycle.release()
             self._reports.append(PeerLeft(name=session.name))
         if self._process.misses(session.id) and self._process.can_expel():
             # It said itself that it is over, so no permit will come: nobody else need agree.
             self.expel(session, self._me, LEFT_OWING, now_ns)
             return
         self.give_up(session, now_ns)
-        contact = self._directory.by_name.get(session.name)
-        if contact is not None and contact.session is session:
-            self._directory.greet_successor(
-                contact, now_ns
-            )  # Whoever comes next may not know where we are.
+        contact = self._directory.contact_of(session)
+        if contact is not None:
+            # Whoever comes next may not know where we are.
+            self._directory.greet_successor(contact, now_ns)
 
     def settle(self, sessions: list[Session], now_ns: i64) -> None:
         """What an old journal holds for those who might come back is given up.
@@ -183,11 +198,11 @@ class Endings:
                 contact = self._directory.by_name[session.name]
                 self.give_up(session, now_ns)
                 self.await_successor(session, now_ns, contact.expelled)
-        for former in self._survival.formers():
+        for former in self._recovery.formers():
             peer = self._directory.by_name.get(former.name)
             if peer is None:
                 continue
-            left = self._sessions.recalled(former, peer.datagram_size, peer.process)
+            left = self._sessions.recovered(former, peer.datagram_size, peer.process)
             self._table.add(left)
             if self._process.misses(left.id):
                 self.expel(left, self._me, LEFT_OWING, now_ns)

@@ -3,8 +3,8 @@
 The core decides what may leave and in which order; sessions decide when. What a session's path
 declares lost, the core is asked to transmit again. An endpoint only joins them:
 
-    application ─▶ sending ─▶ core driver ─▶ outgoing ─▶ writer ─▶ datagrams
-    application ◀─ inbox   ◀─ core driver ◀─ reader   ◀─ datagrams
+    application ─▶ sending ─▶ core driver ─▶ send queue ─▶ writer ─▶ datagrams
+    application ◀─ inbox   ◀─ core driver ◀─ reader ◀─ datagrams
 """
 
 from heapq import heappop, heappush
@@ -15,8 +15,7 @@ from mypy_extensions import i64
 
 from antecede.core.errors import LocalError, RemoteError
 from antecede.core.process import NEVER_NS, HeldBack, NodeProcess, PermitsOwed
-from antecede.durability.losses import LossReporter
-from antecede.durability.node_state import DurableNodeState
+from antecede.durability.recorder import Recorder
 from antecede.durability.unconfirmed import InboundMessage
 from antecede.endpoint.crash_recovery import CrashRecovery
 from antecede.endpoint.endings import Endings
@@ -24,6 +23,7 @@ from antecede.endpoint.expulsion_news import ExpulsionNews
 from antecede.endpoint.inbox import Inbox
 from antecede.endpoint.incarnations import Incarnations
 from antecede.endpoint.limits import Limits
+from antecede.endpoint.loss_reporter import LossReporter
 from antecede.endpoint.protocol_driver import ProtocolDriver
 from antecede.endpoint.rollback import Rollbacks
 from antecede.endpoint.sender import MessageSender
@@ -41,7 +41,7 @@ from antecede.events import (
     Report,
     seen_at,
 )
-from antecede.membership.contact import Candidate, Contact
+from antecede.membership.contact import Candidate, Contact, ContactState
 from antecede.membership.directory import Directory
 from antecede.membership.expulsions import KEY_WITHDRAWN, REMOVED, RESTARTED, Expulsions
 from antecede.membership.failure_detector import FailureDetector
@@ -61,6 +61,7 @@ from antecede.transport.peer_lifecycle import (
     RESUMING,
     STAYING,
 )
+from antecede.transport.recovery.in_flight import SentDatagram
 from antecede.transport.seals import SessionKeys
 from antecede.transport.session import Session
 from antecede.wire.expulsions import check_reason
@@ -97,22 +98,25 @@ class Endpoint:
         limits: Limits,
         rows: EventSink | None,
         cumulative: bool,
-        guard: HandshakeCrypto | None = None,
-        kept: DurableNodeState | None = None,
+        guard: HandshakeCrypto | None,
+        recorder: Recorder,
     ) -> None:
         self._guard: Final = guard
         self._me: Final = me
         self._process: Final = process
         self._limits: Final = limits
+        self._recorder: Final = recorder
         self.out: Final[list[Datagram]] = []
         self.reports: Final[list[Report]] = []
-        self.losses: Final = LossReporter(self.reports, kept)
-        self.inbox: Final = Inbox(me.payload_limit, self.reports, kept, limits.open_to_strangers)
-        parts = OwnFragments()
-        self._table: Final = SessionTable(0 if kept is None else kept.last_id)
-        self._expulsions: Final = Expulsions(me.name, me.incarnation, self._table, kept)
+        self.losses: Final = LossReporter(self.reports, recorder)
+        self.inbox: Final = Inbox(
+            me.payload_limit, self.reports, recorder, limits.open_to_strangers
+        )
+        own_fragments = OwnFragments()
+        self._table: Final = SessionTable(recorder.state.last_id)
+        self._expulsions: Final = Expulsions(me.name, me.incarnation, self._table, recorder)
         self._core: Final = ProtocolDriver(
-            me.name, process, self.inbox, parts, rows, self._table, self._expulsions
+            me.name, process, self.inbox, own_fragments, rows, self._table, self._expulsions
         )
         self.directory: Final = Directory(
             me,
@@ -125,18 +129,20 @@ class Endpoint:
             limits.meet_within_ns,
         )
         self.sending: Final = MessageSender(
-            self._core, limits, self.directory, self.inbox, parts, kept
+            self._core, limits, self.directory, self.inbox, own_fragments, recorder
         )
-        self.survival: Final = CrashRecovery(kept, self._core, self._table, self.sending)
+        self.crash_recovery: Final = CrashRecovery(recorder, self._core, self._table, self.sending)
         self._sessions: Final = SessionFactory(
-            self._table, self.survival, rows, limits.window, me.payload_limit, cumulative
+            self._table, recorder, rows, limits.window, me.payload_limit, cumulative
         )
-        self._incarnations: Final = Incarnations(me, tokens, self._expulsions, self.directory, kept)
+        self._incarnations: Final = Incarnations(
+            me, tokens, self._expulsions, self.directory, recorder
+        )
         self._rollbacks: Final = Rollbacks(me, process)
         self.waiting_for: Final = WaitingFor(me.name, process, self._table, limits.silent_ns)
         self._reader: Final = DatagramReader(self._core)
         self.detector: Final = FailureDetector(self.directory, self._table, process)
-        self._writer: Final = DatagramWriter(parts, self.out)
+        self._writer: Final = DatagramWriter(own_fragments, self.out)
         self._news = ExpulsionNews(self.directory, self._expulsions, self._writer, self.reports)
         self._endings: Final = Endings(
             me.name,
@@ -146,8 +152,9 @@ class Endpoint:
             self._expulsions,
             self.directory,
             self.sending,
-            self.survival,
+            self.crash_recovery,
             self.losses,
+            recorder,
             self.reports,
         )
         self._timers: Final[list[tuple[int, int]]] = []
@@ -182,7 +189,7 @@ class Endpoint:
                 f"datagrams of {size} bytes to {name}: at least {FRAME_OVERHEAD_MAX + 1} pass"
             )
         former = self.directory.by_name.get(name)
-        if former is not None and former.recalled:
+        if former is not None and former.from_journal:
             self.directory.locate(former, address, size, now_ns)
             return
         if former is not None:
@@ -192,15 +199,15 @@ class Endpoint:
         if stranger:
             for waiting in self.directory.strangers_to_evict():
                 self.remove_peer(waiting, now_ns)
-        known = self.survival.known(name)
+        known = self.crash_recovery.known(name)
         if known is None:
             session = self._sessions.new(name, size, process)
         else:
-            session = self._sessions.recalled(known, size, process)
+            session = self._sessions.recovered(known, size, process)
         contact = Contact(name, address, process, size, session, stranger)
         self.directory.add(contact, now_ns)
         self._table.add(session)
-        self.survival.restore_contact(session, contact, known)
+        self.crash_recovery.restore_contact(session, contact, known)
 
     def remove_peer(self, name: str, now_ns: i64, reason: str = REMOVED) -> None:
         """Forget a peer for good: what it has not acknowledged is reported undeliverable.
@@ -213,7 +220,7 @@ class Endpoint:
             self._endings.expel(session, self._me.name, reason, now_ns)
         self.directory.remove(contact)
         self._endings.give_up(contact.session, now_ns)
-        self.survival.forgotten(contact.session)
+        self._recorder.on_peer_removed(contact.session.id)
 
     def expel(self, name: str, reason: str, now_ns: i64) -> None:
         """Go on without a peer, for ever and whatever it does: a later incarnation may come back.
@@ -240,21 +247,26 @@ class Endpoint:
     def resume(self, core: list[bytes], now_ns: i64) -> None:
         """Go on where the journal ends; its peers were added.
 
-        What is given up is told with what the former process had not told (`survival.untold`).
+        What is given up is told with what the former process had not told
+        (`crash_recovery.unreported`).
         """
         sessions = self.sessions()
-        self.survival.resume(core, sessions, now_ns)
+        self.crash_recovery.resume(core, sessions, now_ns)
         for session in sessions:
-            if session.standing.phase == RESUMING:
-                session.standing.begin_waiting(now_ns)
+            if session.lifecycle.phase == RESUMING:
+                session.lifecycle.begin_waiting(now_ns)
                 self._resuming.append(session)
         self._endings.settle(sessions, now_ns)
         self.reports.clear()
 
+    def set_deaf(self, deaf: bool) -> None:
+        """From now on what comes is dropped, or is not: what cannot be written down is not read."""
+        self.deaf = deaf
+
     def has_slept(self, slept_ns: i64, now_ns: i64) -> None:
         """This node did nothing for `slept_ns`: that is nobody's silence."""
         for session in self.sessions():
-            session.standing.has_slept(slept_ns, now_ns)
+            session.lifecycle.has_slept(slept_ns, now_ns)
         self.detector.begin_again(now_ns)
 
     def _contact(self, name: str) -> Contact:
@@ -349,9 +361,10 @@ class Endpoint:
     def take_inbox(self) -> list[InboundMessage]:
         """What was delivered since the last call; its senders get credit for it."""
         for session in self.inbox.unread:
-            session.credit.clear_unread()
-            session.credit.grant()
-            if session.credit.due:
+            flow_control = session.channel.flow_control
+            flow_control.clear_unread()
+            flow_control.grant()
+            if flow_control.due:
                 self._table.request_write(session)
         return self.inbox.take()
 
@@ -393,7 +406,7 @@ class Endpoint:
         self.sending.on_written()
         for session in self._table.take_writable():
             session.unmark()
-            session.credit.grant()
+            session.channel.flow_control.grant()
             self._writer.write(session, now_ns)
             wake_ns = session.next_timer_ns(self._limits.heartbeat_ns, now_ns)
             if wake_ns < NEVER_NS:
@@ -416,9 +429,9 @@ class Endpoint:
             return []
         for contact in self.directory.by_name.values():
             session = contact.session
-            if contact.expelled or session.standing.is_free_to_go():
+            if contact.expelled or session.lifecycle.is_free_to_go():
                 continue
-            if not session.met and not contact.is_new:
+            if not session.met and contact.state != ContactState.NEW:
                 continue  # It is away: nothing is for it, and it may never come.
             if self._leaving != LEAVE_WHEN_RELEASED or self._has_dealt_with(session):
                 names.append(session.name)
@@ -432,7 +445,7 @@ class Endpoint:
     def stop(self, now_ns: i64) -> None:
         """From now on nothing is delivered here, and peers are told so: they need not wait."""
         for session in self.sessions():
-            if session.standing.phase == MET:  # Who is not met again yet cannot be reached.
+            if session.lifecycle.phase == MET:  # Who is not met again yet cannot be reached.
                 self._writer.write_stopped(session, now_ns)
 
     # Datagrams, inside.
@@ -498,7 +511,7 @@ class Endpoint:
     ) -> None:
         """Take in a datagram whose sender can prove who it is; anything else changes nothing."""
         if session is not None:
-            if session.receipts.count_if_duplicate(datagram.number):
+            if session.channel.acks.count_if_duplicate(datagram.number):
                 return  # Perhaps recorded: no sign of life, and not worth opening.
             offers = self.directory.by_name[session.name].offers
             body = datagram.opened_in(session, offers, token)
@@ -509,7 +522,7 @@ class Endpoint:
                 raise RemoteError(f"a datagram as if from {candidate.contact.name}")
             body, offer = found
             candidate.contact.offers.remove(offer)
-            session = self._accept(candidate, now_ns, offer.seal)
+            session = self._accept(candidate, now_ns, offer.keys)
         self._take(session, address, WireReader(body), datagram.number, len(body), now_ns)
 
     def _take(
@@ -525,17 +538,20 @@ class Endpoint:
         floor = number - 1 - reader.varint()
         if floor < 0:
             raise RemoteError("a datagram older than the first")
-        if session.standing.on_heard(now_ns):
+        if session.lifecycle.on_heard(now_ns):
+            contact = self.directory.contact_of(session)
+            if contact is not None:
+                contact.on_heard()
             self.reports.append(PeerBack(name=session.name))
         if session.try_migrate(address, number):
             self.directory.challenge(session)
             if session.try_report_move(now_ns):
                 self.reports.append(PeerMoved(name=session.name, address=seen_at(address)))
-        session.extend_amplification_limit(address, size)
+        session.address.on_received(address, size)
         self._table.request_write(session)
-        if session.receipts.register(number):
+        if session.channel.acks.register(number):
             self._read(session, reader, number, now_ns)
-            session.receipts.record(number, floor, now_ns)
+            session.channel.acks.record(number, floor, now_ns)
 
     def _read(self, session: Session, reader: WireReader, number: i64, now_ns: i64) -> None:
         read = self._reader
@@ -544,7 +560,7 @@ class Endpoint:
         finally:
             # What came before a frame that makes no sense has happened.
             if read.numbers:
-                self._follow_path(session)
+                self._follow_path(session, read.lost)
             if read.news:
                 self._endings.apply_expulsions(now_ns)
             if read.advice is not None:
@@ -552,15 +568,15 @@ class Endpoint:
             if read.asked > 0:
                 self.waiting_for.asked(session, read.asked, now_ns)
         if read.owed:
-            session.receipts.schedule_ack(
-                read.messages or session.standing.theirs != STAYING, now_ns
+            session.channel.acks.schedule_ack(
+                read.messages or session.lifecycle.theirs != STAYING, now_ns
             )
         if session.ended or self.fenced is not None:
             return
         if read.stopped:
             self._endings.has_gone(session, now_ns)
-        elif session.standing.theirs == ASKS_TO_GO and self.owes(session) == 0:
-            session.release()
+        elif session.lifecycle.theirs == ASKS_TO_GO and self.owes(session) == 0:
+            self._endings.release(session)
             self.reports.append(PeerLeft(name=session.name))
 
     # Peers, inside.
@@ -568,43 +584,42 @@ class Endpoint:
     def _believe_answer(self, candidate: Candidate, now_ns: i64) -> None:
         """A hello was answered: that was a round trip, if it was the first hello."""
         answer_ns = candidate.contact.answer_ns(now_ns)
-        session = self._accept(candidate, now_ns, candidate.seal)
+        session = self._accept(candidate, now_ns, candidate.keys)
         if answer_ns >= 0:
-            session.path.round_trip.on_sample(answer_ns, 0)
+            session.channel.path.round_trip.on_sample(answer_ns, 0)
 
     def _accept(
-        self, candidate: Candidate, now_ns: i64, seal: SessionKeys | None = None
+        self, candidate: Candidate, now_ns: i64, keys: SessionKeys | None = None
     ) -> Session:
         """A candidate has shown that it is there: talk to it, and to no earlier incarnation."""
         contact = candidate.contact
         greeting = candidate.greeting
         session = contact.session
-        self._check_rollback(candidate, seal, now_ns)
+        self._check_rollback(candidate, keys, now_ns)
         former = session if session.met else None
         begins_anew = session.incarnation == greeting.incarnation and not session.ended
         if begins_anew:
-            if session.standing.phase == RESUMING:
+            if session.lifecycle.phase == RESUMING:
                 self.reports.append(PeerMet(name=session.name))
             elif session.left:
                 self.reports.append(PeerBack(name=session.name))
             self.directory.end_session(session)
-            session.reset_channel()
         elif former is not None:
             contact.restarts.acquire(now_ns)
             self.reports.append(PeerRestarted(name=contact.name))
             self._endings.expel(former, self._me.name, RESTARTED, now_ns)
             self._endings.await_successor(former, now_ns, expelled=False)
             session = contact.session
-        elif contact.expelled or contact.replaced:
+        elif contact.expelled or contact.past_incarnations:
             self.reports.append(PeerRestarted(name=contact.name))
         else:
             self.reports.append(PeerMet(name=contact.name))
         contact.on_met()
         self.directory.accept_candidate(candidate)
-        candidate.establish(seal, now_ns)
+        candidate.establish(keys, now_ns)
         self.directory.begin_session(session)
         self._sessions.name_in_event_log(session, greeting.process)
-        self.survival.record_peer(session, contact)
+        self.crash_recovery.record_peer(session, contact)
         if begins_anew:
             self._core.resend_all(session, self._rollbacks.delivered(greeting), now_ns)
         self._expulsions.met(session)
@@ -617,7 +632,7 @@ class Endpoint:
         self._table.request_write(session)
         return session
 
-    def _check_rollback(self, candidate: Candidate, seal: SessionKeys | None, now_ns: i64) -> None:
+    def _check_rollback(self, candidate: Candidate, keys: SessionKeys | None, now_ns: i64) -> None:
         """`RemoteError` if a journal, ours or the candidate's, has gone back: that life is over."""
         session = candidate.contact.session
         ours = self._rollbacks.ours(session, candidate.greeting)
@@ -633,7 +648,7 @@ class Endpoint:
             # It has shown that it is there: it is told, in no more than its hello had.
             self.directory.end_session(session)
             self.directory.accept_candidate(candidate)
-            candidate.establish(seal, now_ns)
+            candidate.establish(keys, now_ns)
             self._endings.expel(session, self._me.name, theirs, now_ns)
             self._news.tell(session, candidate.address, GREETING_SIZE, now_ns)
             raise RemoteError(theirs)
@@ -646,42 +661,46 @@ class Endpoint:
 
     def _say_bye_to(self, session: Session) -> None:
         """Say bye; with it go the last ack and permit, which nobody can be asked for later."""
-        session.standing.say_bye(self._leaving)
-        session.outgoing.repeat_control()
+        session.lifecycle.say_bye(self._leaving)
+        session.channel.send_queue.repeat_control()
         self._table.request_write(session)
 
     # Timers, inside.
 
-    def _follow_path(self, session: Session) -> None:
+    def _follow_path(self, session: Session, lost: list[SentDatagram]) -> None:
         """Send again what was lost on the way, and tell if the way has become too narrow."""
-        for sent in session.path.lost:
+        for sent in lost:
             self._core.retransmit(session, sent)
-        if session.path.sizes.take_news():
-            size = int(session.path.sizes.widest())
+        if session.channel.path.mtu.take_news():
+            size = int(session.channel.path.mtu.widest())
             self.reports.append(PathNarrow(name=session.name, size=size))
 
     def _watch_resuming(self, now_ns: i64) -> None:
         """Those that do not come back after a crash of ours fall silent like others."""
-        self._resuming = [one for one in self._resuming if one.standing.phase == RESUMING]
+        self._resuming = [one for one in self._resuming if one.lifecycle.phase == RESUMING]
         for session in self._resuming:
-            if session.standing.detect_silence(now_ns, self._limits.silent_ns):
-                silent_ns = now_ns - session.standing.heard_ns
-                self.reports.append(PeerSilent(name=session.name, silent_ns=silent_ns))
+            self._detect_silence(session, now_ns)
+
+    def _detect_silence(self, session: Session, now_ns: i64) -> None:
+        silent_ns = now_ns - session.lifecycle.heard_ns
+        if session.lifecycle.detect_silence(now_ns, self._limits.silent_ns):
+            contact = self.directory.contact_of(session)
+            if contact is not None:
+                contact.on_silent()
+            self.reports.append(PeerSilent(name=session.name, silent_ns=silent_ns))
 
     def _on_session_timer(self, session: Session, now_ns: i64) -> None:
-        oldest = session.expire(now_ns)
-        self._follow_path(session)
+        self._follow_path(session, session.expire(now_ns) or [])
+        oldest = session.take_probe()
         if oldest is not None:
             self._core.retransmit(session, oldest)
-            session.outgoing.repeat_oldest_first()
-        leaving = session.standing.theirs != STAYING and self.owes(session) == 0
+            session.channel.send_queue.repeat_oldest_first()
+        leaving = session.lifecycle.theirs != STAYING and self.owes(session) == 0
         if leaving and session.seems_gone(now_ns):
             self._endings.has_gone(session, now_ns)
             return
         # Who leaves, and owes nothing, need not answer.
-        if session.path.flight.eliciting > 0 and not leaving:
-            silent_ns = now_ns - session.standing.heard_ns
-            if session.standing.detect_silence(now_ns, self._limits.silent_ns):
-                self.reports.append(PeerSilent(name=session.name, silent_ns=silent_ns))
+        if session.channel.path.in_flight.eliciting > 0 and not leaving:
+            self._detect_silence(session, now_ns)
         session.heartbeat(now_ns, self._limits.heartbeat_ns)
         self._table.request_write(session)

@@ -63,7 +63,7 @@ class ExpulsionNews:
         """Somebody who is expelled has said `size` bytes: tell it so, if that is enough."""
         record = self._expulsions.record_for(session)
         if record is not None and self._has_room(session, size):
-            session.told_of_expulsion = True
+            session.set_told_of_expulsion()
             self._writer.write_expulsion(session, record, address, size, now_ns)
 
     def _has_room(self, session: Session, size: i64) -> bool:
@@ -74,9 +74,9 @@ class ExpulsionNews:
     def _says_that_we_are_expelled(self, session: Session, data: bytes) -> bool:
         """Whether an expelled incarnation says that it has expelled this very node."""
         try:
-            if session.seal is not None:
-                seal = session.receiving_seal or session.seal
-                reader = WireReader(SealedDatagram(data).decrypt_with(seal))
+            keys = session.channel.peer_keys or session.channel.keys
+            if keys is not None:
+                reader = WireReader(SealedDatagram(data).decrypt_with(keys))
             elif data[1] != NO_KEY:
                 return False
             else:

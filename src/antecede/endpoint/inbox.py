@@ -4,7 +4,7 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from antecede.durability.node_state import DurableNodeState
+from antecede.durability.recorder import Recorder
 from antecede.durability.unconfirmed import InboundMessage
 from antecede.events import Report, TooLarge
 from antecede.membership.unfinished import Unfinished
@@ -18,12 +18,12 @@ class Inbox:
     """The messages delivered at one node that its application has not taken."""
 
     __slots__ = (
-        "_kept",
+        "_arrived",
         "_own",
         "_own_cost",
         "_payload_limit",
+        "_recorder",
         "_reports",
-        "_unsettled",
         "delivered",
         "messages",
         "too_large",
@@ -35,86 +35,76 @@ class Inbox:
         self,
         payload_limit: i64,
         reports: list[Report],
-        kept: DurableNodeState | None = None,
+        recorder: Recorder,
         open_to_strangers: bool = False,
     ) -> None:
         self._payload_limit: Final[i64] = payload_limit
         self.unfinished: Final = Unfinished(payload_limit, open_to_strangers)
         self._reports: Final = reports
-        # With a journal: where deliveries are written down, and those that are not on disk yet.
-        self._kept: Final = kept
-        self._unsettled: Final[list[InboundMessage]] = []
-        self.messages: list[InboundMessage] = []
+        self._recorder: Final = recorder
+        # What was delivered before a crash, and not confirmed, comes again.
+        self.messages: Final[list[InboundMessage]] = recorder.unconfirmed_deliveries()
+        # Where deliveries go: with a journal they wait until they are on disk.
+        self._arrived: Final[list[InboundMessage]] = [] if recorder.durable else self.messages
         # The sessions whose messages wait here, and so take up part of their windows.
         self.unread: list[Session] = []
         self._own: Final = PayloadAssembler()
         self._own_cost: i64 = 0
         self.delivered: i64 = 0
         self.too_large: i64 = 0
-        if kept is not None:
-            self._recall(kept)
+        for piece in recorder.state.fragments_of(ME):
+            self._own.add(piece, payload_limit)
 
     def put(self, session: Session, sequence: i64, payload: bytes) -> None:
         """A message of a peer has been delivered; the last part of a payload brings the whole."""
-        session.credit.was_delivered(sequence, len(payload))
-        assembly = session.assembly
-        if assembly.on_delivered(sequence):
-            self.unfinished.grew(assembly, len(payload))
-            if assembly.add(payload, self._payload_limit) and self._kept is not None:
-                self._kept.on_fragment_received(session.id, payload)
+        session.channel.flow_control.was_delivered(sequence, len(payload))
+        assembler = session.payload_assembler
+        if assembler.on_delivered(sequence):
+            self.unfinished.grew(assembler, len(payload))
+            if assembler.add(payload, self._payload_limit):
+                self._recorder.on_fragment_received(session.id, payload)
             return
-        number = assembly.number_of(sequence)
-        last = payload
-        size = assembly.size + len(payload)
+        number = assembler.number_of(sequence)
+        size = assembler.size + len(payload)
         if size > self._payload_limit:
-            assembly.drop()
-            if self._kept is not None:
-                self._kept.on_payload_dropped(session.id)
+            assembler.drop()
+            self._recorder.on_payload_dropped(session.id)
             self._refuse(session, number, size)
             return
-        if assembly.size > 0:
-            payload = assembly.finish(payload)
-        if session.credit.add_unread(len(payload)):
+        whole = payload if assembler.size == 0 else assembler.finish(payload)
+        if session.channel.flow_control.add_unread(len(whole)):
             self.unread.append(session)
         self.delivered += 1
-        if self._kept is None:
-            self.messages.append(InboundMessage(session.name, number, payload))
-        else:
-            name, written = session.name, session.written_name
-            self._unsettled.append(
-                self._kept.deliver(session.id, name, written, number, last, payload)
-            )
+        name, written = session.name, session.written_name
+        message = self._recorder.deliver(session.id, name, written, number, payload, whole)
+        self._arrived.append(message)
 
     def put_to_self(self, name: str, number: i64, payload: bytes, more: bool) -> None:
         """A message of this node to itself; `number` is that of the whole payload."""
         if more:
-            if self._own.add(payload, self._payload_limit) and self._kept is not None:
-                self._kept.on_fragment_received(ME, payload)
+            if self._own.add(payload, self._payload_limit):
+                self._recorder.on_fragment_received(ME, payload)
             return
-        last = payload
-        if self._own.size > 0:
-            payload = self._own.finish(payload)
-        self._own_cost += MESSAGE_COST + len(payload)
+        whole = payload if self._own.size == 0 else self._own.finish(payload)
+        self._own_cost += MESSAGE_COST + len(whole)
         self.delivered += 1
-        if self._kept is None:
-            self.messages.append(InboundMessage(name, number, payload))
-        else:
-            message = self._kept.deliver(ME, name, name.encode(), number, last, payload)
-            self._unsettled.append(message)
+        written = name.encode()
+        message = self._recorder.deliver(ME, name, written, number, payload, whole)
+        self._arrived.append(message)
 
     def uncommitted(self) -> int:
         """How many deliveries are not on disk."""
-        return len(self._unsettled)
+        return len(self._arrived) if self._recorder.durable else 0
 
     def release_committed(self, count: int) -> None:
         """The first of these are on disk now: the application may see them."""
-        self.messages.extend(self._unsettled[:count])
-        del self._unsettled[:count]
+        self.messages.extend(self._arrived[:count])
+        del self._arrived[:count]
 
     def take(self) -> list[InboundMessage]:
         """All messages, which have been consumed with this."""
-        taken = self.messages
-        self.messages = []
+        taken = list(self.messages)
+        self.messages.clear()
         self.unread = []
         self._own_cost = 0
         return taken
@@ -125,17 +115,13 @@ class Inbox:
 
     def blocks_a_peer(self) -> bool:
         """Whether a peer may have to wait until somebody takes messages."""
-        return any(session.credit.blocks_peer() for session in self.unread)
+        return any(session.channel.flow_control.blocks_peer() for session in self.unread)
 
     def held_up(self) -> list[str]:
         """The peers of which that is true."""
-        return [session.name for session in self.unread if session.credit.blocks_peer()]
-
-    def _recall(self, kept: DurableNodeState) -> None:
-        """What was delivered before a crash, and not confirmed, comes again."""
-        self.messages += kept.handling.pending()
-        for piece in kept.pieces(ME):
-            self._own.add(piece, self._payload_limit)
+        return [
+            session.name for session in self.unread if session.channel.flow_control.blocks_peer()
+        ]
 
     def _refuse(self, session: Session, sequence: i64, size: i64) -> None:
         """The peer was told how much we take; the application is told that it did not care."""

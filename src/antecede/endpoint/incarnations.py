@@ -10,7 +10,7 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from antecede.durability.node_state import DurableNodeState
+from antecede.durability.recorder import Recorder
 from antecede.events import NodeFenced
 from antecede.membership.directory import Directory
 from antecede.membership.expulsions import Expulsions
@@ -21,7 +21,7 @@ from antecede.membership.identity import Identity, TokenSource
 class Incarnations:
     """Which number this life has."""
 
-    __slots__ = ("_directory", "_expulsions", "_kept", "_me", "_tokens")
+    __slots__ = ("_directory", "_expulsions", "_me", "_recorder", "_tokens")
 
     def __init__(
         self,
@@ -29,13 +29,13 @@ class Incarnations:
         tokens: TokenSource,
         expulsions: Expulsions,
         directory: Directory,
-        kept: DurableNodeState | None,
+        recorder: Recorder,
     ) -> None:
         self._me: Final = me
         self._tokens: Final = tokens
         self._expulsions: Final = expulsions
         self._directory: Final = directory
-        self._kept: Final = kept
+        self._recorder: Final = recorder
 
     def follow(self, now_ns: i64) -> NodeFenced | None:
         """A peer may have said that it has met a later life; why this one is over, if it is."""
@@ -43,7 +43,7 @@ class Incarnations:
         if later is None or later.incarnation <= self._me.incarnation:
             return None
         name = self._me.name
-        if self._kept is not None and self._kept.resumed:
+        if self._recorder.resumed:
             reason = f"its journal is of a former life: {later.peer} has met a later {name}"
             return NodeFenced(name=name, by=name, reason=reason, told_by=later.peer)
         number = 0 if self._directory.has_met else self._tokens.above(later.incarnation)
@@ -56,6 +56,5 @@ class Incarnations:
     def _renumber(self, number: i64, now_ns: i64) -> None:
         self._me.incarnation = number
         self._expulsions.renumber(number)
-        if self._kept is not None:
-            self._kept.renumbered(number)
+        self._recorder.on_renumbered(number)
         self._directory.greet_all_afresh(now_ns)

@@ -39,7 +39,7 @@ class ProtocolDriver(Outbox, FrameHandler):
         "_gone_news",
         "_inbox",
         "_name",
-        "_own_parts",
+        "_own_fragments",
         "_recent",
         "_rows",
         "_sessions",
@@ -52,7 +52,7 @@ class ProtocolDriver(Outbox, FrameHandler):
         name: str,
         process: NodeProcess,
         inbox: Inbox,
-        own_parts: OwnFragments,
+        own_fragments: OwnFragments,
         rows: EventSink | None,
         sessions: SessionTable,
         expulsions: Expulsions,
@@ -60,7 +60,7 @@ class ProtocolDriver(Outbox, FrameHandler):
         self._name: Final = name
         self.process: Final = process
         self._inbox: Final = inbox
-        self._own_parts: Final = own_parts
+        self._own_fragments: Final = own_fragments
         self._rows: Final = rows
         self._unlogged: list[Message] = []
         self._sessions: Final = sessions
@@ -171,11 +171,11 @@ class ProtocolDriver(Outbox, FrameHandler):
             session.owe_notices(self._expulsions.records_of(packet.processes))
             inner = packet.inner
             if inner is not None:
-                session.outgoing.put(inner)
+                session.channel.send_queue.put(inner)
         elif isinstance(packet, ExpulsionAck):
             session.notices.owe_acks(self._expulsions.records_of(packet.processes))
         elif not isinstance(packet, YouAreExpelled):  # Those are told by the endpoint.
-            session.outgoing.put(packet)
+            session.channel.send_queue.put(packet)
         if not session.marked:
             self._sessions.request_write(session)
 
@@ -184,7 +184,7 @@ class ProtocolDriver(Outbox, FrameHandler):
             self._unlogged.append(message)
         sequence = message.sequence
         if message.sender == ME:
-            own = self._own_parts
+            own = self._own_fragments
             number = own.numbering.of(sequence)
             self._inbox.put_to_self(self._name, number, message.payload, own.continues(sequence))
         else:

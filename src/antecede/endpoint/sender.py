@@ -8,7 +8,8 @@ from typing import Final, final
 
 from mypy_extensions import i64
 
-from antecede.durability.node_state import DurableNodeState, UnfinishedPayload
+from antecede.durability.node_state import UnfinishedPayload
+from antecede.durability.recorder import Recorder
 from antecede.endpoint.inbox import Inbox
 from antecede.endpoint.limits import Limits
 from antecede.endpoint.payloads import PayloadsUnderWay
@@ -42,16 +43,16 @@ class MessageSender:
         "_core",
         "_directory",
         "_inbox",
-        "_kept",
         "_large",
-        "_large_kept",
+        "_large_recorded",
         "_limits",
         "_next_sequence",
         "_numbering",
         "_oldest",
-        "_parts",
+        "_own_fragments",
         "_payloads",
         "_process",
+        "_recorder",
         "_surplus",
         "_wholes",
         "accepts",
@@ -66,20 +67,19 @@ class MessageSender:
         limits: Limits,
         directory: Directory,
         inbox: Inbox,
-        parts: OwnFragments,
-        kept: DurableNodeState | None = None,
+        own_fragments: OwnFragments,
+        recorder: Recorder,
     ) -> None:
-        self._kept: Final = kept
+        self._recorder: Final = recorder
         # The large payload whose rest is written down.
-        self._large_kept: i64 = 0
+        self._large_recorded: i64 = 0
         self._core: Final = core
         self._process: Final = core.process
         self._limits: Final = limits
         self._directory: Final = directory
         self._inbox: Final = inbox
-        # Ids of messages that are parts, and not the last, of a large payload.
-        self._parts: Final = parts.more
-        self._numbering: Final[MessageNumbers] = parts.numbering
+        self._own_fragments: Final = own_fragments
+        self._numbering: Final[MessageNumbers] = own_fragments.numbering
         # By how much the id of the next message is larger than its number.
         self._surplus: i64 = 0
         # By the id of the last part: for whom its payload is, and how large.
@@ -95,6 +95,10 @@ class MessageSender:
         self.copies: i64 = 0
         # Whether a message may just be sent: not if there is no disk for it, or we are expelled.
         self.accepts = True
+
+    def accept(self, accepts: bool) -> None:
+        """From now on a message may just be sent, or may not."""
+        self.accepts = accepts
 
     @property
     def bytes_held(self) -> i64:
@@ -166,7 +170,7 @@ class MessageSender:
         session = contact.session
         if not self._is_spacious() and not (self.has_room() and self.has_share(session)):
             return 0
-        if not session.is_here():
+        if not contact.is_here:
             return 0
         if len(payload) > session.payload_max:
             return 0
@@ -192,9 +196,8 @@ class MessageSender:
             number = self._numbering.payload(first, large.sequence)
             self._payloads.add(first, large.sequence, [one for one in targets if one != ME])
             self._count_surplus()
-            if self._kept is not None:
-                self._kept.on_large_payload(large.sequence, targets, len(payload))
-                self._kept.on_numbered(first, large.sequence, number)
+            self._recorder.on_large_payload(large.sequence, targets, len(payload))
+            self._recorder.on_numbered(first, large.sequence, number)
             self._feed_large(now_ns)
             return number
         sequence = self._submit(targets, payload, now_ns)
@@ -223,7 +226,7 @@ class MessageSender:
 
     def in_parts(self) -> bool:
         """Whether parts of large payloads are among what the core counts as messages."""
-        return len(self._parts) > 0 or self._large is not None
+        return not self._own_fragments.is_empty() or self._large is not None
 
     def messages_buffered(self) -> int:
         """How many of our messages somebody has not acknowledged.
@@ -270,11 +273,10 @@ class MessageSender:
 
     def note_changes(self) -> None:
         """Let what has changed beside the core be written down, as far as it is not yet."""
-        assert self._kept is not None, "asked for only where records are kept"
         large = self._large
-        if large is not None and large.sequence != self._large_kept:
-            self._large_kept = large.sequence
-            self._kept.on_payload_unfinished(
+        if large is not None and large.sequence != self._large_recorded:
+            self._large_recorded = large.sequence
+            self._recorder.on_payload_unfinished(
                 UnfinishedPayload(
                     list(large.targets),
                     self._next_sequence,
@@ -283,31 +285,30 @@ class MessageSender:
                     large.rest(),
                 )
             )
-        self._kept.note_changes(self._next_sequence - 1)
+        self._recorder.on_turn_ended(self._next_sequence - 1)
 
     def snapshot(self) -> list[bytes]:
         """Everything beside the core."""
-        assert self._kept is not None, "asked for only where records are kept"
         self.note_changes()
-        return self._kept.snapshot(self._process.oldest_unacked(), self._next_sequence - 1)
+        return self._recorder.snapshot(self._process.oldest_unacked(), self._next_sequence - 1)
 
     def resume(self, now_ns: i64) -> None:
         """Go on where the journal ends; the core has been restored."""
-        kept = self._kept
-        assert kept is not None, "there is a journal"
-        self._next_sequence = kept.sent + 1
+        state = self._recorder.state
+        self._next_sequence = state.sent + 1
         self._oldest = self._process.oldest_unacked()
-        self._parts.update(kept.parts)
-        self._wholes.update(kept.wholes)
-        for first, (last, number) in kept.numbers.items():
+        for sequence in state.fragments_sent:
+            self._own_fragments.add(sequence)
+        self._wholes.update(state.large_payloads)
+        for first, (last, number) in state.numbers.items():
             self._numbering.recall(first, last, number)
             if last in self._wholes:
                 self._payloads.add(first, last, [one for one in self._wholes[last][0] if one != ME])
-        rest = kept.large()
+        rest = state.unfinished()
         if rest is not None:
             skipped = (self._next_sequence - rest.first) * rest.part_size
             payload = rest.rest[skipped:]
-            self._large_kept = rest.last
+            self._large_recorded = rest.last
             self._large = PayloadFragmenter(
                 list(rest.targets), payload, rest.part_size, self._next_sequence
             )
@@ -329,7 +330,11 @@ class MessageSender:
     def withdraw_target(self, session: Session, messages: list[int]) -> list[int]:
         """A peer gets nothing more: the numbers of the payloads that `messages` to it end."""
         self._payloads.forget(session.id)
-        whole = [int(self.number_of(last)) for last in messages if last not in self._parts]
+        whole = [
+            int(self.number_of(last))
+            for last in messages
+            if not self._own_fragments.continues(last)
+        ]
         large = self._large
         if large is not None and large.withdraw(session.id):
             whole.append(int(self.number_of(large.sequence)))
@@ -351,8 +356,7 @@ class MessageSender:
         last = self._next_sequence - 1
         self._numbering.ends_with(last)
         self._count_surplus()
-        if self._kept is not None:
-            self._kept.on_payload_withdrawn(last)
+        self._recorder.on_payload_withdrawn(last)
 
     def _count_surplus(self) -> None:
         following = self.last_sequence() + 1
@@ -400,9 +404,8 @@ class MessageSender:
                 self._submit(large.targets, part, now_ns)
                 large = None
             else:
-                self._parts[self._next_sequence] = True
-                if self._kept is not None:
-                    self._kept.on_fragment_sent(self._next_sequence)
+                self._own_fragments.add(self._next_sequence)
+                self._recorder.on_fragment_sent(self._next_sequence)
                 self._submit(large.targets, part, now_ns)
             self._forget_delivered()
 
@@ -411,8 +414,8 @@ class MessageSender:
         oldest = self._process.oldest_unacked()
         if self._numbering.used:
             self._numbering.forget_below(oldest)
-        if self._parts or self._wholes:
+        if self._wholes or not self._own_fragments.is_empty():
             for sequence in range(self._oldest, oldest):
-                self._parts.pop(sequence, None)
+                self._own_fragments.forget(sequence)
                 self._wholes.pop(sequence, None)
         self._oldest = oldest

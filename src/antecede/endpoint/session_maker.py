@@ -5,7 +5,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.durability.node_state import PeerRecord
-from antecede.endpoint.crash_recovery import CrashRecovery
+from antecede.durability.recorder import Recorder
 from antecede.membership.sessions import SessionTable
 from antecede.transport.event_rows import EventSink, SessionRows
 from antecede.transport.session import Session
@@ -15,19 +15,19 @@ from antecede.transport.session import Session
 class SessionFactory:
     """Makes the sessions of one node, which share its limits and its event log."""
 
-    __slots__ = ("_cumulative", "_payload_limit", "_rows", "_survival", "_table", "_window")
+    __slots__ = ("_cumulative", "_payload_limit", "_recorder", "_rows", "_table", "_window")
 
     def __init__(
         self,
         table: SessionTable,
-        survival: CrashRecovery,
+        recorder: Recorder,
         rows: EventSink | None,
         window: i64,
         payload_limit: i64,
         cumulative: bool,
     ) -> None:
         self._table: Final = table
-        self._survival: Final = survival
+        self._recorder: Final = recorder
         self._rows: Final = rows
         self._window: Final[i64] = window
         self._payload_limit: Final[i64] = payload_limit
@@ -37,10 +37,15 @@ class SessionFactory:
         """A session with an incarnation that nobody has met."""
         return self._make(self._table.new_id(), name, datagram_size, process)
 
-    def recalled(self, known: PeerRecord, datagram_size: i64, process: i64) -> Session:
+    def recovered(self, known: PeerRecord, datagram_size: i64, process: i64) -> Session:
         """A session with an incarnation that was known before a crash."""
         session = self._make(known.id, known.name, datagram_size, process)
-        self._survival.recall(session, known, self._payload_limit)
+        for piece in self._recorder.state.fragments_of(known.id):
+            session.payload_assembler.add(piece, self._payload_limit)
+        if known.incarnation > 0:
+            session.restore(known.incarnation)
+        if known.over:
+            session.end()
         self.name_in_event_log(session, known.process)
         return session
 

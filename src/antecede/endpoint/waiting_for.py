@@ -64,14 +64,13 @@ class WaitingFor:
 
     def asked(self, session: Session, lowest: i64, now_ns: i64) -> None:
         """A peer has asked for the permit of our message `lowest`: if it has to wait, say why."""
-        session.waits.due = None
-        session.waits.asked = 0
+        session.waits.on_asked(0)
         process = self._process
         if process.frontier(session.id) >= lowest or process.submitted_to(session.id) < lowest:
             return
-        session.waits.asked = lowest
+        session.waits.on_asked(lowest)
         if session.version >= ADVICE_VERSION:
-            session.waits.due = self.hindering(session, now_ns)
+            session.waits.tell(self.hindering(session, now_ns))
 
     def is_asking(self, session: Session) -> bool:
         """Whether a peer has asked for a permit and is still without it."""
@@ -84,14 +83,14 @@ class WaitingFor:
             other = self._sessions.by_id.get(process)
             if other is None or other.name == session.name:
                 continue
-            silent_ns = now_ns - other.standing.heard_ns
+            silent_ns = now_ns - other.lifecycle.heard_ns
             if found is None or silent_ns > found.silent_ns:
                 found = Advice(other.name, silent_ns)
         return found
 
     def take(self, session: Session, advice: Advice, now_ns: i64) -> None:
         """A peer says whom it waits for."""
-        session.waits.taken = TakenAdvice(advice, now_ns, session.waits.taken)
+        session.waits.take(advice, now_ns)
 
     def advice_of(self, session: Session | None, now_ns: i64) -> TakenAdvice | None:
         """What a peer has lately said; None if it has not, or waits for this node itself."""

@@ -180,10 +180,8 @@ class Directory:
 
     def locate(self, contact: Contact, address: object, datagram_size: i64, now_ns: i64) -> None:
         """A contact that is known from a journal alone is to be found at this address."""
-        contact.recalled = False
-        contact.address = address
-        contact.datagram_size = datagram_size
-        if contact.session.standing.phase != MET:
+        contact.locate(address, datagram_size)
+        if contact.session.lifecycle.phase != MET:
             contact.session.resize(datagram_size)
             if address is not None:
                 contact.schedule_hello(now_ns)
@@ -216,7 +214,7 @@ class Directory:
 
     def challenge(self, session: Session) -> None:
         """A peer seems to have moved: let it show that it is there, unless it has before."""
-        if session.is_unproven():
+        if session.address.is_unproven():
             session.challenge_with(self._tokens.fresh())
 
     def end_session(self, session: Session) -> None:
@@ -224,6 +222,11 @@ class Directory:
         self._heard = None
         self.by_token.pop(session.token_in, None)
         self._by_peer_token.pop(session.token_out, None)
+
+    def contact_of(self, session: Session) -> Contact | None:
+        """The contact whose session this is; None if it has another by now, or is no peer."""
+        contact = self.by_name.get(session.name)
+        return contact if contact is not None and contact.session is session else None
 
     def name_at(self, address: object) -> str:
         """The name of the contact that is configured at an address, or the address in words."""
@@ -241,8 +244,8 @@ class Directory:
         for contact in self.by_name.values():
             contact.withdraw_offers(guard)
             session = contact.session
-            for seal in (session.seal, session.receiving_seal):
-                if seal is not None and not guard.trusts(contact.name, seal.peer_key):
+            for keys in (session.channel.keys, session.channel.peer_keys):
+                if keys is not None and not guard.trusts(contact.name, keys.peer_key):
                     over.append(session)
                     break
         return over
@@ -333,6 +336,8 @@ class Directory:
             if kind == HELLO and letter is None:
                 name = self.name_at(address)
                 self.denials.deny_version(name, oldest, newest, address, now_ns)
+            else:
+                self.count_stale()
             return None
         greeting = read_greeting(reader, oldest, newest)
         if letter is not None and not letter.is_from(greeting.name):
@@ -393,8 +398,8 @@ class Directory:
             if contact.hello_at_ns == NEVER_NS and contact.try_follow_hint(now_ns):
                 self._say_hello(contact, now_ns)
             return None
-        standing = session.standing
-        leaves = standing.ours != STAYING or standing.theirs != STAYING
+        lifecycle = session.lifecycle
+        leaves = lifecycle.ours != STAYING or lifecycle.theirs != STAYING
         if leaves and not session.keeps:  # Who has a journal may have crashed while leaving.
             return session
         if contact.hello_at_ns == NEVER_NS:
@@ -540,7 +545,7 @@ class Directory:
             self._reports.append(StrangerSeen(name=greeting.name, address=seen_at(address)))
         elif contact is None:
             denials.deny_unknown(greeting, address, letter, now_ns)
-        elif greeting.incarnation in contact.replaced:
+        elif greeting.incarnation in contact.past_incarnations:
             denials.deny_replaced(greeting, address, letter, now_ns)
         elif not self._has_met_later(contact, greeting, address, letter is not None, now_ns):
             self._welcome(contact, greeting, address, letter, now_ns)
@@ -567,7 +572,7 @@ class Directory:
         contact = self.by_name.get(greeting.name)
         if contact is None or greeting.target != self._me.name:
             return None
-        if greeting.incarnation in contact.replaced:
+        if greeting.incarnation in contact.past_incarnations:
             return None
         session = contact.session
         if contact.is_known(greeting):
@@ -578,15 +583,17 @@ class Directory:
             if self._has_met_later(contact, greeting, address, True, now_ns):
                 return None
             if contact.hello_for in (0, incarnation):
-                seal = None if letter is None else letter.seal(now_ns)
-                return Candidate(contact, greeting, address, contact.hello_token, seal)
+                keys = None if letter is None else letter.session_keys(now_ns)
+                return Candidate(contact, greeting, address, contact.hello_token, keys)
             self._hello_with_new_token(contact, incarnation, now_ns)
         elif session.met and greeting.echo == session.token_in:
             if incarnation != session.incarnation:
                 self._hello_with_new_token(contact, incarnation, now_ns)
             elif letter is not None and greeting.keeps & FORMER_IS_OVER:
                 # It does not know our session any more, because we are over: it will say so.
-                return Candidate(contact, greeting, address, session.token_in, letter.seal(now_ns))
+                return Candidate(
+                    contact, greeting, address, session.token_in, letter.session_keys(now_ns)
+                )
         return None
 
     def _welcome(
@@ -612,7 +619,7 @@ class Directory:
         data = write_greeting(WELCOME, answer)
         if letter is not None:
             data = letter.reply(data)
-            contact.offer(token, letter.seal(now_ns))
+            contact.offer(token, letter.session_keys(now_ns))
         self._out.append(Datagram(where, data))
 
     def _is_remembered(self, session: Session, greeting: Greeting) -> bool:
@@ -625,7 +632,7 @@ class Directory:
         session = contact.session
         token = contact.hello_token if contact.hello_token != 0 else session.token_in
         # A hello is large: it goes where somebody has answered from, or has said as much.
-        address = contact.address if contact.address is not None else session.proven_address
+        address = contact.address if contact.address is not None else session.address.proven
         if address is None:
             address = seen_at
         contact.on_hello_sent(now_ns)
@@ -638,12 +645,12 @@ class Directory:
 
     def _greeting(self, contact: Contact, token: i64, echo: i64) -> Greeting:
         """A greeting to whoever has that name, with what was delivered of the one that was met."""
-        met, delivered = contact.session.incarnation, contact.session.credit.last
-        greeting = self._me.greeting(contact.name, token, echo, met, delivered)
-        if contact.session.ended or (met == 0 and self._expulsions.newest_of(contact.name) != ME):
-            greeting.keeps |= FORMER_IS_OVER
-            greeting.met = self._newest_number(contact.name)
-        return greeting
+        session = contact.session
+        met, delivered = session.incarnation, session.channel.flow_control.last_delivered
+        is_over = session.ended or (met == 0 and self._expulsions.newest_of(contact.name) != ME)
+        if is_over:
+            met = self._newest_number(contact.name)
+        return self._me.greeting(contact.name, token, echo, met, delivered, is_over)
 
     def _hellos(self, name: str, greeting: Greeting, now_ns: i64) -> list[bytes]:
         """A hello, in an envelope for every key that the peer may have."""

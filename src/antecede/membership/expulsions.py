@@ -16,7 +16,7 @@ from mypy_extensions import i64
 
 from antecede.core.errors import RemoteError
 from antecede.core.expulsion import EXPELLED_LIMIT
-from antecede.durability.node_state import DurableNodeState
+from antecede.durability.recorder import Recorder
 from antecede.events import NodeFenced
 from antecede.membership.handshake_crypto import HandshakeMessage
 from antecede.membership.identity import DerivedTokens, Identity
@@ -24,7 +24,7 @@ from antecede.membership.sessions import SessionTable
 from antecede.transport.datagram import Datagram
 from antecede.transport.session import ME, Session
 from antecede.wire.expulsions import ExpulsionRecord
-from antecede.wire.handshake import FORMER_IS_OVER, GREETING_SIZE, WELCOME, Greeting, write_greeting
+from antecede.wire.handshake import GREETING_SIZE, WELCOME, Greeting, write_greeting
 
 RESTARTED: Final = "restarted"
 """Why the former incarnation of a peer that came back is expelled."""
@@ -49,10 +49,10 @@ class Expulsions:
         "_hearsay",
         "_ids",
         "_incarnation",
-        "_kept",
         "_met",
         "_name",
         "_newest",
+        "_recorder",
         "_records",
         "_sessions",
     )  # fmt: skip
@@ -62,7 +62,7 @@ class Expulsions:
         name: str,
         incarnation: i64,
         sessions: SessionTable,
-        kept: DurableNodeState | None = None,
+        recorder: Recorder,
     ) -> None:
         self._name: Final = name
         self._incarnation: i64 = incarnation
@@ -78,11 +78,10 @@ class Expulsions:
         self._met: Final[dict[str, dict[int, int]]] = {}
         # How many that nobody here had heard of each peer has told of.
         self._hearsay: Final[dict[str, int]] = {}
-        self._kept: Final = kept
-        if kept is not None:
-            for process, record in kept.expulsions.items():
-                self._put(process, record)
-                self._note_newest(process, record)
+        self._recorder: Final = recorder
+        for process, record in recorder.state.expulsions.items():
+            self._put(process, record)
+            self._note_newest(process, record)
 
     def met(self, session: Session) -> None:
         """A peer is there, and it is known which incarnation it is."""
@@ -178,8 +177,7 @@ class Expulsions:
         """From now on this incarnation is expelled."""
         if process not in self._records:
             self._put(process, record)
-            if self._kept is not None:
-                self._kept.on_expelled(process, record)
+            self._recorder.on_expelled(process, record)
         self._note_newest(process, record)
 
     def _put(self, process: i64, record: ExpulsionRecord) -> None:
@@ -281,15 +279,13 @@ class ExpelledSpeakers:
         token = self._recalled.token(
             self._expulsions.newest_of(greeting.name), greeting.incarnation, greeting.name
         )
-        session = self._session(greeting, token, address, now_ns)
-        if session is None:
+        if self._expulsions.newest_of(greeting.name) == ME:
             return
-        answer = self._me.greeting(greeting.name, session.token_in, greeting.token, newest, 0)
-        answer.keeps |= FORMER_IS_OVER
+        answer = self._me.greeting(greeting.name, token, greeting.token, newest, 0, True)
         data = write_greeting(WELCOME, answer)
         if letter is not None:
             data = letter.reply(data)
-            session.seal = letter.seal(now_ns)
+        session = self._session(greeting, token, address, letter, now_ns)
         self.add(session)
         self._out.append(Datagram(address, data))
         self.to_tell.append((session, GREETING_SIZE - len(data)))
@@ -301,16 +297,15 @@ class ExpelledSpeakers:
 
         What it says to that comes with the token of the hello.
         """
-        session = self._session(greeting, greeting.echo, address, now_ns)
-        if session is not None:
-            if letter is not None:
-                session.seal = letter.seal(now_ns)
-            self.by_token.pop(self._answered.get(greeting.name, 0), None)
-            self._answered[greeting.name] = greeting.echo
-            if len(self._answered) > EXPELLED_SPEAKERS_MAX:
-                del self._answered[next(iter(self._answered))]
-            self.add(session)
-            self.to_tell.append((session, GREETING_SIZE))
+        if self._expulsions.newest_of(greeting.name) == ME:
+            return
+        session = self._session(greeting, greeting.echo, address, letter, now_ns)
+        self.by_token.pop(self._answered.get(greeting.name, 0), None)
+        self._answered[greeting.name] = greeting.echo
+        if len(self._answered) > EXPELLED_SPEAKERS_MAX:
+            del self._answered[next(iter(self._answered))]
+        self.add(session)
+        self.to_tell.append((session, GREETING_SIZE))
 
     def notes_split(self, name: str, incarnation: i64) -> bool:
         """An expelled incarnation says that it has expelled this node; False if that was known."""
@@ -329,14 +324,18 @@ class ExpelledSpeakers:
         return to_tell
 
     def _session(
-        self, greeting: Greeting, token: i64, address: object, now_ns: i64
-    ) -> Session | None:
+        self,
+        greeting: Greeting,
+        token: i64,
+        address: object,
+        letter: HandshakeMessage | None,
+        now_ns: i64,
+    ) -> Session:
         """A session that leads nowhere."""
+        keys = None if letter is None else letter.session_keys(now_ns)
         process = self._expulsions.newest_of(greeting.name)
-        if process == ME:
-            return None
         session = Session(process, greeting.name, GREETING_SIZE, 0, 0, True, None)
-        session.establish(greeting.incarnation, token, greeting.token, address, False, None, now_ns)
+        session.establish(greeting, token, address, False, keys, now_ns)
         return session
 
 

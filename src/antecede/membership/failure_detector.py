@@ -154,7 +154,7 @@ class FailureDetector:
         others: list[Session] = []
         for contact in self._directory.by_name.values():
             session = contact.session
-            if not session.is_here():
+            if not contact.is_here:
                 continue
             if not contact.stranger:
                 others.append(session)
@@ -182,7 +182,7 @@ class FailureDetector:
         return [
             Suspect(
                 session.name,
-                now_ns - session.standing.heard_ns,
+                now_ns - session.lifecycle.heard_ns,
                 self._owes(session),
                 answered,
                 self.members,
@@ -202,10 +202,7 @@ class FailureDetector:
         self._here = here
         self.members = 1 + len(others)
         for session in others:
-            standing = session.standing
-            standing.our_members = self.members
-            if standing.heard_ns >= self._looked_ns:
-                standing.departed_then = self._departed
+            session.lifecycle.count_members(self.members, self._departed, self._looked_ns)
         self._looked_ns = now_ns
 
     def _its_members(self, session: Session) -> i64:
@@ -213,18 +210,18 @@ class FailureDetector:
 
         Otherwise whoever dies after another would be given twice the time.
         """
-        standing = session.standing
-        if standing.its_members == 0:
+        lifecycle = session.lifecycle
+        if lifecycle.its_members == 0:
             return 0
-        left = standing.its_members - (self._departed - standing.departed_then)
+        left = lifecycle.its_members - (self._departed - lifecycle.departed_then)
         return left if left > 1 else 1
 
     def _is_silent(self, session: Session, now_ns: i64) -> bool:
         """Whether a peer has not been heard for too long, though it had something to answer."""
-        standing = session.standing
-        if now_ns - standing.heard_ns < self._silence_ns:
+        lifecycle = session.lifecycle
+        if now_ns - lifecycle.heard_ns < self._silence_ns:
             return False
-        return standing.phase == RESUMING or session.path.flight.eliciting > 0
+        return lifecycle.phase == RESUMING or session.channel.path.in_flight.eliciting > 0
 
     def _owes(self, session: Session) -> bool:
         return self._process.unacked_by(session.id) > 0 or self._process.misses(session.id)
@@ -233,7 +230,7 @@ class FailureDetector:
         """How many members have answered since everybody was pinged, this node included."""
         answered: i64 = 1
         for session in others:
-            if session.path.answered_ns >= self._round_ns:
+            if session.channel.path.answered_ns >= self._round_ns:
                 answered += 1
         return answered
 
@@ -242,7 +239,7 @@ class FailureDetector:
         self._answered_by = 1
         for contact in self._directory.by_name.values():
             if is_reached(contact):
-                contact.session.ping_due = True
+                contact.session.channel.request_ping()
                 self._sessions.request_write(contact.session)
 
     def _ask_again(self, silent: list[Session], now_ns: i64) -> None:
@@ -253,7 +250,7 @@ class FailureDetector:
         for session in silent:
             contact = self._directory.by_name[session.name]
             if is_reached(contact):
-                session.ping_due = True
+                session.channel.request_ping()
                 self._sessions.request_write(session)
             elif contact.address is not None and contact.hello_at_ns > now_ns + HELLO_NS:
                 contact.schedule_hello(now_ns)
@@ -262,4 +259,4 @@ class FailureDetector:
 
 def is_reached(contact: Contact) -> bool:
     """Whether datagrams can leave for a peer."""
-    return contact.session.standing.phase == MET
+    return contact.session.lifecycle.phase == MET

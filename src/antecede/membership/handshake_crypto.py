@@ -18,7 +18,7 @@ from antecede.wire.frames import NO_KEY, NUMBER_AT
 from antecede.wire.varint import WireReader
 
 OFFERS_MAX: Final = 4
-"""4 seals offered to one peer may still be used by it; the oldest gives way."""
+"""4 offers of keys to one peer may still be used by it; the oldest gives way."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -58,7 +58,7 @@ class HandshakeMessage:
         """An answer to this hello, in its envelope; from now on it is remembered."""
 
     @abstractmethod
-    def seal(self, now_ns: int) -> SessionKeys:
+    def session_keys(self, now_ns: int) -> SessionKeys:
         """What is agreed on; of a hello, once it is answered."""
 
 
@@ -114,13 +114,13 @@ class HandshakeCrypto:
 
 @final
 class OfferedKeys:
-    """A seal that a peer may use: it goes with the token that it was given."""
+    """Keys that a peer may use: they go with the token that it was given."""
 
-    __slots__ = ("seal", "token")
+    __slots__ = ("keys", "token")
 
-    def __init__(self, token: i64, seal: SessionKeys) -> None:
+    def __init__(self, token: i64, keys: SessionKeys) -> None:
         self.token: Final[i64] = token
-        self.seal: Final = seal
+        self.keys: Final = keys
 
 
 @final
@@ -138,34 +138,35 @@ class SealedDatagram:
         self._body_at: Final[i64] = reader.position()
         self._data: Final = data
 
-    def decrypt_with(self, seal: SessionKeys) -> bytes:
-        """The body; `RemoteError` if this is not its seal."""
-        return seal.decrypt(self._data, self._body_at, self.number)
+    def decrypt_with(self, keys: SessionKeys) -> bytes:
+        """The body; `RemoteError` if it is not sealed with these."""
+        return keys.decrypt(self._data, self._body_at, self.number)
 
     def opened_in(self, session: Session, offers: list[OfferedKeys], token: i64) -> bytes:
         """The body of a datagram of this session, sealed with what either side had offered."""
-        assert session.seal is not None, "with a guard every session has one"
+        channel = session.channel
+        assert channel.keys is not None, "with a guard every channel has some"
         try:
-            return self.decrypt_with(session.receiving_seal or session.seal)
+            return self.decrypt_with(channel.peer_keys or channel.keys)
         except RemoteError:
-            if session.receiving_seal is not None:
-                return self.decrypt_with(session.seal)
+            if channel.peer_keys is not None:
+                return self.decrypt_with(channel.keys)
             found = self.decrypt_with_one_of(offers, token)
             if found is None:
                 raise
             body, offer = found
             offers.remove(offer)
-            session.receiving_seal = offer.seal
+            channel.accept_peer_keys(offer.keys)
             return body
 
     def decrypt_with_one_of(
         self, offers: list[OfferedKeys], token: i64
     ) -> tuple[bytes, OfferedKeys] | None:
-        """The body and whose seal it was, of the offers that go with a token."""
+        """The body and whose keys it was sealed with, of the offers that go with a token."""
         for offer in offers:
             if offer.token == token:
                 try:
-                    return self.decrypt_with(offer.seal), offer
+                    return self.decrypt_with(offer.keys), offer
                 except RemoteError:
                     continue
         return None

@@ -9,7 +9,7 @@ from typing import Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.wire.handshake import KEEPS, Greeting
+from antecede.wire.handshake import FORMER_IS_OVER, KEEPS, Greeting
 
 
 @final
@@ -50,19 +50,34 @@ class Identity:
         self.socket_bytes: Final[i64] = socket_bytes
         self.order: Final = order
 
-    def greeting(self, target: str, token: i64, echo: i64, met: i64, delivered: i64) -> Greeting:
+    def greeting(
+        self,
+        target: str,
+        token: i64,
+        echo: i64,
+        met: i64,
+        delivered: i64,
+        former_is_over: bool = False,
+    ) -> Greeting:
         """A hello or welcome to `target`, of which this incarnation was met here."""
-        greeting = Greeting(self.name, target, self.incarnation, token)
-        greeting.echo = echo
-        greeting.process = self.process
-        greeting.window = self.window
-        greeting.payload_limit = self.payload_limit
-        greeting.socket_bytes = self.socket_bytes
-        greeting.order = self.order
-        greeting.met = met
-        greeting.delivered = delivered
-        greeting.keeps = KEEPS if self.keeps else 0
-        return greeting
+        keeps: i64 = KEEPS if self.keeps else 0
+        if former_is_over:
+            keeps |= FORMER_IS_OVER
+        return Greeting(
+            self.name,
+            target,
+            self.incarnation,
+            token,
+            echo=echo,
+            process=self.process,
+            window=self.window,
+            payload_limit=self.payload_limit,
+            socket_bytes=self.socket_bytes,
+            order=self.order,
+            met=met,
+            delivered=delivered,
+            keeps=keeps,
+        )
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -35,10 +35,10 @@ class Unfinished:
         self._come: i64 = 0
         self._look_at: i64 = self._most if open_to_strangers else NEVER_NS
 
-    def grew(self, assembly: PayloadAssembler, size: i64) -> None:
+    def grew(self, assembler: PayloadAssembler, size: i64) -> None:
         """A part has come, and its payload goes on."""
         self._come += size
-        assembly.grown_at = self._come
+        assembler.on_grown(self._come)
 
     def is_due(self) -> bool:
         """Whether enough has come that it is time to look for whom to forget."""
@@ -47,12 +47,12 @@ class Unfinished:
     def to_forget(self, contacts: list[Contact]) -> list[str]:
         """The strangers whose unfinished payloads are one too many."""
         self._look_at = self._come + self._step
-        begun = [c for c in contacts if c.stranger and c.session.assembly.size > 0]
+        begun = [c for c in contacts if c.stranger and c.session.payload_assembler.size > 0]
         begun.sort(key=last_growth, reverse=True)
         left = self._most
         over: list[str] = []
         for contact in begun:
-            left -= contact.session.assembly.kept()
+            left -= contact.session.payload_assembler.kept()
             if left < 0:
                 over.append(contact.name)
         return over
@@ -60,4 +60,4 @@ class Unfinished:
 
 def last_growth(contact: Contact) -> int:
     """When the unfinished payload of a peer last grew, in bytes that had come by then."""
-    return int(contact.session.assembly.grown_at)
+    return int(contact.session.payload_assembler.grown_at)

@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Final
 
 from antecede.endpoint.endpoint import Endpoint
+from antecede.membership.contact import ContactState
 from antecede.runtime.config.settings import Settings
 from antecede.runtime.deliveries import Deliveries
 from antecede.runtime.errors import BufferFull, NodeClosed, WouldDeadlock
@@ -123,6 +124,10 @@ class Backpressure:
         self.closing = self.slow_path = True
         self._progress.notify()
 
+    def end(self) -> None:
+        """The node is closed."""
+        self.closed = self.closing = self.slow_path = True
+
     def must_wait(self, targets: Targets, payload: bytes) -> bool:
         """Whether this has to wait: to meet a target, for room, for those who came before, or for
         a consumer."""
@@ -156,8 +161,9 @@ class Backpressure:
         endpoint = self._endpoint
         if targets.awaited:
             name = targets.awaited[0]
-            is_new = endpoint.directory.by_name[name].is_new
-            return f"{name} has not been met yet" if is_new else f"{name} is away"
+            if endpoint.directory.by_name[name].state == ContactState.NEW:
+                return f"{name} has not been met yet"
+            return f"{name} is away"
         if targets.to_self and not endpoint.inbox.has_room_for_own(self._settings.receive_window):
             return f"{self._deliveries.unread():,} messages wait here to be received"
         waiting = self._lines.length(self._names(targets))

@@ -14,7 +14,7 @@ from antecede.core.catalogue import NOT_FOR_NODES, find_protocol
 from antecede.core.process import NodeProcess
 from antecede.durability.disk import Disk, SyncedDisk
 from antecede.durability.journal import Journal
-from antecede.durability.node_state import DurableNodeState
+from antecede.durability.recorder import JournalRecorder, Recorder
 from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.limits import Limits
 from antecede.membership.identity import Identity, TokenSource
@@ -32,7 +32,7 @@ from antecede.runtime.config.settings import (
     gather_settings,
 )
 from antecede.runtime.errors import BadConfiguration
-from antecede.runtime.journal_committer import JournalCommitter
+from antecede.runtime.journal_committer import OpenJournal
 from antecede.runtime.key_settings import make_handshake_crypto, stays_local, warn_if_insecure
 from antecede.runtime.listeners import Listener
 from antecede.runtime.node import Node
@@ -181,12 +181,12 @@ def start_node(
     clock: Callable[[], int] = time.time_ns,
 ) -> Node:
     """A node on any carrier, in the running loop; with a disk that is lent, without threads."""
-    committer = open_committer(settings, tokens, disk)
+    opened = open_journal(settings, tokens, disk)
     try:
-        return start_with_journal(settings, carrier, tokens, on_event, committer, clock)
+        return start_with_journal(settings, carrier, tokens, on_event, opened, clock)
     except BaseException:
-        if committer is not None:
-            committer.close(write=False)
+        if opened is not None:
+            opened.close()
         raise
 
 
@@ -195,7 +195,7 @@ def start_with_journal(
     carrier: Carrier,
     tokens: TokenSource,
     on_event: Listener | None,
-    committer: JournalCommitter | None,
+    opened: OpenJournal | None,
     clock: Callable[[], int],
 ) -> Node:
     """A node with its journal, if it has one, open."""
@@ -206,22 +206,22 @@ def start_with_journal(
     me = Identity(
         settings.name,
         incarnation=tokens.incarnation()
-        if committer is None
-        else int(committer.durable_state.incarnation),
+        if opened is None
+        else int(opened.recorder.state.incarnation),
         process=process,
         window=settings.receive_window,
         payload_limit=settings.payload_limit,
         socket_bytes=carrier.socket_bytes,
         order=settings.protocol,
-        keeps=committer is not None,
+        keeps=opened is not None,
     )
     cumulative = settings.order != "none"
     core = make_core(settings)
     limits = limits_of(settings)
-    durable_state = None if committer is None else committer.durable_state
-    endpoint = Endpoint(me, core, tokens, limits, rows, cumulative, crypto, durable_state)
+    recorder = Recorder() if opened is None else opened.recorder
+    endpoint = Endpoint(me, core, tokens, limits, rows, cumulative, crypto, recorder)
     try:
-        node = Node(settings, endpoint, carrier, trace, crypto, committer)
+        node = Node(settings, endpoint, carrier, trace, crypto, opened)
     except BaseException:
         if trace is not None:
             trace.close()
@@ -278,9 +278,7 @@ KEPT_ORDERS: Final = ("causal", "hybrid-sps", "hybrid-csps")
 log = logging.getLogger(__name__)
 
 
-def open_committer(
-    settings: Settings, tokens: TokenSource, disk: Disk | None
-) -> JournalCommitter | None:
+def open_journal(settings: Settings, tokens: TokenSource, disk: Disk | None) -> OpenJournal | None:
     """The journal that the settings name, locked and read; None if they name none.
 
     `JournalInUse` if another process has it, `JournalCorrupt` if it cannot be trusted.
@@ -301,7 +299,7 @@ def open_committer(
         disk = kind(settings.journal)
     journal = Journal(disk, durable=settings.durable, limit_bytes=settings.journal_limit)
     try:
-        durable_state, core = opened(settings, tokens, journal)
+        recorder, core = read_journal(settings, tokens, journal)
     except BaseException:
         if kernel is not None:
             kernel.stop()
@@ -315,12 +313,12 @@ def open_committer(
             settings.name,
             journal.torn_bytes,
         )
-    return JournalCommitter(journal, durable_state, core, threaded=threaded, kernel=kernel)
+    return OpenJournal(journal, recorder, core, threaded=threaded, kernel=kernel)
 
 
-def opened(
+def read_journal(
     settings: Settings, tokens: TokenSource, journal: Journal
-) -> tuple[DurableNodeState, list[bytes]]:
+) -> tuple[JournalRecorder, list[bytes]]:
     """Take the journal, and read it; it is closed again if it is not this node's."""
     records = journal.open()
     try:
@@ -332,33 +330,34 @@ def opened(
 
 def read_node_state(
     settings: Settings, tokens: TokenSource, records: list[bytes] | None
-) -> tuple[DurableNodeState, list[bytes]]:
+) -> tuple[JournalRecorder, list[bytes]]:
     """What the journal says, and the records of the core; a new life if the last one is over."""
     order = settings.protocol
     if records is None:
-        return DurableNodeState(settings.name, order, tokens.incarnation()), []
-    durable_state = DurableNodeState(settings.name, order, 0)
-    core = durable_state.replay(records)
-    if durable_state.name != settings.name:
+        return JournalRecorder(settings.name, order, tokens.incarnation()), []
+    recorder = JournalRecorder(settings.name, order, 0)
+    core = recorder.replay(records)
+    state = recorder.state
+    if state.name != settings.name:
         raise BadConfiguration(
-            f"the journal {settings.journal} is {durable_state.name!r}'s, not {settings.name!r}'s; "
+            f"the journal {settings.journal} is {state.name!r}'s, not {settings.name!r}'s; "
             "each node needs one of its own"
         )
-    if durable_state.order.partition(" ")[0] == FORMER_ORDER:
+    if state.order.partition(" ")[0] == FORMER_ORDER:
         # What it was told of its options follows the name.
         raise BadConfiguration(
             f"the journal {settings.journal} was written with the order {FORMER_ORDER!r}: "
             f"{NOT_FOR_NODES[FORMER_ORDER]}. Let the version that wrote it finish its work and "
             "close the node, then begin with another journal"
         )
-    if durable_state.order != order:
+    if state.order != order:
         raise BadConfiguration(
             f"the journal {settings.journal} was written with the order "
-            f"{durable_state.order!r}, not {order!r}; open the node with that one, or with another "
+            f"{state.order!r}, not {order!r}; open the node with that one, or with another "
             "journal"
         )
-    if durable_state.ended:
-        log.info("%s begins a new life: %s", settings.name, durable_state.ended)
-        durable_state.new_life(max(tokens.incarnation(), int(durable_state.incarnation) + 1))
+    if state.ended:
+        log.info("%s begins a new life: %s", settings.name, state.ended)
+        recorder.begin_life(max(tokens.incarnation(), int(state.incarnation) + 1))
         core = []
-    return durable_state, core
+    return recorder, core

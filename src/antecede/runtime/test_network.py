@@ -302,7 +302,9 @@ class TestNetwork:
 def is_busy(endpoint: Endpoint) -> bool:
     """Whether anything is under way: something undelivered, unanswered, or a peer not met."""
     sessions = endpoint.sessions()
-    return has_undelivered(endpoint) or any(s.path.flight.eliciting > 0 for s in sessions)
+    return has_undelivered(endpoint) or any(
+        s.channel.path.in_flight.eliciting > 0 for s in sessions
+    )
 
 
 def has_undelivered(endpoint: Endpoint) -> bool:

@@ -56,3 +56,20 @@ class Waits:
         # for, if the peer is still to be told.
         self.asked: i64 = 0
         self.due: Advice | None = None
+
+    def take(self, advice: Advice, now_ns: i64) -> None:
+        """The peer says whom it waits for."""
+        self.taken = TakenAdvice(advice, now_ns, self.taken)
+
+    def on_asked(self, lowest: i64) -> None:
+        """The peer has asked for the permit of our message `lowest`; 0: it has or gets it."""
+        self.asked = lowest
+        self.due = None
+
+    def tell(self, advice: Advice | None) -> None:
+        """Whom that permit waits for; the peer is to be told."""
+        self.due = advice
+
+    def on_told(self) -> None:
+        """The peer is told."""
+        self.due = None

@@ -21,6 +21,7 @@ from antecede.core.packets import (
     YouAreExpelled,
 )
 from antecede.transport.recovery.ack_ranges import read_ranges
+from antecede.transport.recovery.in_flight import SentDatagram
 from antecede.transport.session import Session
 from antecede.wire.advice import Advice, read_waiting
 from antecede.wire.expulsions import ExpulsionRecord, read_expulsion_records
@@ -89,6 +90,7 @@ class DatagramReader:
         "_surplus",
         "advice",
         "asked",
+        "lost",
         "messages",
         "news",
         "numbers",
@@ -119,22 +121,18 @@ class DatagramReader:
         # The lowest message whose permit was asked for, or 0; and whom its sender waits for.
         self.asked: i64 = 0
         self.advice: Advice | None = None
+        # What its acknowledgements have shown to be lost.
+        self.lost: list[SentDatagram] = []
 
     def read(self, session: Session, reader: WireReader, number: i64, now_ns: i64) -> None:
         """Perform all frames of datagram `number`."""
         self._number = number
-        self._index = 0
-        self._last = 0
-        self._part = False
-        self._surplus = 0
-        self._joined = False
-        self.messages = False
-        self.numbers = False
-        self.owed = False
-        self.stopped = False
-        self.news = False
-        self.asked = 0
+        self._index = self._last = self._surplus = self.asked = 0
+        self._part = self._joined = False
+        self.messages = self.numbers = self.owed = self.stopped = self.news = False
         self.advice = None
+        if self.lost:
+            self.lost = []
         self._read_frames(session, reader, now_ns)
 
     def _read_frames(self, session: Session, reader: WireReader, now_ns: i64) -> None:
@@ -143,7 +141,7 @@ class DatagramReader:
             kind = reader.byte()
             if MESSAGE <= kind < MESSAGE + MESSAGE_KINDS:
                 packet = read_message(kind, reader, session.id, self._last)
-                session.credit.check(packet.previous)
+                session.channel.flow_control.check(packet.previous)
                 size = reader.position() - start
                 self._take_message(session, packet, packet.carried, size, now_ns)
             elif kind == PADDING:
@@ -172,7 +170,7 @@ class DatagramReader:
         size = reader.position() - start
         message = packet.message
         if message is not None:
-            session.credit.check(message.sequence - 1)
+            session.channel.flow_control.check(message.sequence - 1)
             self._take_message(session, packet, message, size, now_ns)
             return
         self.owed = True
@@ -180,7 +178,7 @@ class DatagramReader:
             session.rows.arrived(packet, self._number, self._index, size, now_ns)
         self._index += 1
         if isinstance(packet, Ack):
-            session.outgoing.delivered_up_to(packet.sequence)
+            session.channel.send_queue.delivered_up_to(packet.sequence)
         self._handler.on_packet(session, packet, now_ns)
         if isinstance(packet, Ask):
             self.asked = packet.lowest
@@ -193,19 +191,19 @@ class DatagramReader:
         sequence = message.sequence
         if self._part:
             # Remembered until the core delivers it; what it has delivered already it will not.
-            session.assembly.note_part(sequence)
+            session.payload_assembler.note_part(sequence)
             self._part = False
         if self._surplus > 0:
-            session.assembly.note_surplus(sequence, self._surplus)
+            session.payload_assembler.note_surplus(sequence, self._surplus)
         if session.rows is not None:
             session.rows.arrived(packet, self._number, self._index, size, now_ns)
         self._index += 1
         self._last = sequence
-        credit = session.credit
-        delivered = credit.delivered
+        flow_control = session.channel.flow_control
+        delivered = flow_control.delivered
         self._handler.on_packet(session, packet, now_ns)
-        if credit.delivered == delivered:
-            credit.came_early(sequence, len(message.payload))
+        if flow_control.delivered == delivered:
+            flow_control.came_early(sequence, len(message.payload))
 
     def _read_frame_fragment(self, session: Session, reader: WireReader, now_ns: i64) -> None:
         """Keep a piece of a frame; the last one brings the whole, which is then performed."""
@@ -217,7 +215,9 @@ class DatagramReader:
         size = reader.varint()
         check = reader.varint()
         offset = reader.varint()
-        frame = session.pieces.add(sequence, size, check, offset, reader.take(reader.varint()))
+        frame = session.frame_assemblers.add(
+            sequence, size, check, offset, reader.take(reader.varint())
+        )
         if frame is None:
             return
         self._last = 0
@@ -233,7 +233,9 @@ class DatagramReader:
         if delay_us > ACK_DELAY_LIMIT_US:
             raise RemoteError(f"an acknowledgement delayed by {delay_us} microseconds")
         acked = read_ranges(reader)
-        session.on_ack(acked, delay_us * 1000, now_ns)
+        lost = session.on_ack(acked, delay_us * 1000, now_ns)
+        if lost is not None:
+            self.lost += lost
         self.numbers = True
 
     def _read_expulsions(
@@ -253,22 +255,22 @@ class DatagramReader:
         elif kind == SEQUENCE_OFFSET:
             self._surplus = reader.varint()
         elif kind == CREDIT:
-            session.credit.extend(reader.varint())
+            session.channel.flow_control.extend(reader.varint())
         elif kind == BYE:
-            session.standing.on_bye(reader.varint())
+            session.lifecycle.on_bye(reader.varint())
         elif kind == RELEASE:
-            session.standing.on_released()
+            session.lifecycle.on_released()
         elif kind == STOPPED:
             self.stopped = True
         elif kind == CHALLENGE:
-            session.is_challenged(read_i64_le(reader.take(8), 0))
+            session.address.on_challenge(read_i64_le(reader.take(8), 0))
         elif kind == RESPONSE:
-            session.responds(read_i64_le(reader.take(8), 0))
+            session.address.on_response(read_i64_le(reader.take(8), 0))
         elif kind == SUSPECTS:
             # Of versions that counted suspicions: nothing is made of it any more.
             reader.positive()
             read_expulsion_records(reader, False)
         elif kind == MEMBERS:
-            session.standing.its_members = reader.positive()
+            session.lifecycle.on_members(reader.positive())
         elif kind != PING:
             raise RemoteError(f"a frame of unknown kind {kind}")

@@ -79,7 +79,7 @@ class DatagramWriter:
         "_index",
         "_last",
         "_out",
-        "_parts",
+        "_own_fragments",
         "_room",
         "_size",
         "_surplus",
@@ -87,8 +87,8 @@ class DatagramWriter:
         "_writer",
     )
 
-    def __init__(self, parts: OwnFragments, out: list[Datagram]) -> None:
-        self._parts: Final = parts
+    def __init__(self, own_fragments: OwnFragments, out: list[Datagram]) -> None:
+        self._own_fragments: Final = own_fragments
         self._out: Final = out
         self._writer: Final = BytesWriter()
         # What precedes the bytes that are written: the header, of a datagram that will be sealed.
@@ -115,111 +115,114 @@ class DatagramWriter:
 
     def write_stopped(self, session: Session, now_ns: i64) -> None:
         """Tell a peer that this node has stopped; there will be nobody to repeat that."""
-        sent = SentDatagram(session.path.next_number(), now_ns)
+        sent = SentDatagram(session.channel.path.next_number(), now_ns)
         self._begin(session, sent, now_ns)
         self._writer.append(u8(STOPPED))
-        datagram = Datagram(session.address, self._finished(session, sent))
+        datagram = Datagram(session.address.current, self._finished(session, sent))
         self._out.extend([datagram] * LEAVING_COPIES)
         session.on_sent(sent, now_ns)
 
     def _begin(self, session: Session, sent: SentDatagram, now_ns: i64) -> None:
         """Begin a datagram with its header."""
-        seal = session.seal
-        mark: i64 = NO_KEY if seal is None else seal.key_id(now_ns)
+        channel = session.channel
+        keys = channel.keys
+        mark: i64 = NO_KEY if keys is None else keys.key_id(now_ns)
         writer = self._writer
         writer.truncate(0)
         write_header(writer, session.token_out, sent.number, mark)
         self._wants_answer = False
-        self._room = session.datagram_size
-        if seal is not None:
+        self._room = channel.path.mtu.size
+        if keys is not None:
             # Apart: the cipher wants it so, and cutting it off later would be another copy.
             self._header = writer.getvalue()
             self._room -= len(writer)
             writer.truncate(0)
-        write_varint(writer, sent.number - session.path.oldest_number())
+        write_varint(writer, sent.number - channel.path.oldest_number())
 
     def _finished(self, session: Session, sent: SentDatagram) -> bytes:
         """The datagram, sealed if there is a key."""
-        seal = session.seal
-        if seal is None and len(self._writer) < UNKNOWN_SIZE:
+        keys = session.channel.keys
+        if keys is None and len(self._writer) < UNKNOWN_SIZE:
             # Or a peer that has restarted could not tell us so: no answer is larger than that.
             self._writer.write(bytes(UNKNOWN_SIZE - len(self._writer)))
-        if seal is not None and self._wants_answer and len(self._writer) < SEALED_PING:
+        if keys is not None and self._wants_answer and len(self._writer) < SEALED_PING:
             self._writer.write(bytes(SEALED_PING - len(self._writer)))
         data = self._writer.getvalue()
-        if seal is not None:
-            data = seal.encrypt(self._header, data, sent.number)
-        sent.size = len(data)
+        if keys is not None:
+            data = keys.encrypt(self._header, data, sent.number)
+        sent.set_size(len(data))
         return data
 
     def _write_datagram(self, session: Session, now_ns: i64) -> None:
-        path = session.path
-        sent = SentDatagram(path.next_number(), now_ns)
-        with_messages = session.may_send_messages(now_ns)
+        channel = session.channel
+        sent = SentDatagram(channel.path.next_number(), now_ns)
+        with_messages = channel.may_send_messages(session.address.allowance, now_ns)
         writer = self._writer
         self._begin(session, sent, now_ns)
         self._index = 0
         self._last = 0
         self._surplus = 0
-        if session.receipts.take_ack():
+        if channel.acks.take_ack():
             writer.append(u8(ACK_RANGES))
-            session.receipts.write(writer, now_ns)
+            channel.acks.write(writer, now_ns)
         self._write_transport_control(session, sent)
         if session.notices.due:
             self._write_expulsions(session, sent)
-        if session.outgoing.has_control():
+        if channel.send_queue.has_control():
             self._write_control(session, sent, now_ns)
         if with_messages:
             self._write_messages(session, sent, now_ns)
             self._pad(session)
         answerable = sent.permit > 0 or sent.has_messages()
-        datagram = Datagram(session.address, self._finished(session, sent), answerable)
+        datagram = Datagram(session.address.current, self._finished(session, sent), answerable)
         self._out.append(datagram)
-        if session.is_leaving() and path.probes > 0 and not session.is_unproven():
+        if session.is_leaving() and channel.path.probes > 0 and not session.address.is_unproven():
             # Soon nobody will be here to repeat it.
             self._out.extend([datagram] * (LEAVING_COPIES - 1))
         session.on_sent(sent, now_ns)
 
     def _write_transport_control(self, session: Session, sent: SentDatagram) -> None:
         writer = self._writer
-        standing = session.standing
-        if session.credit.due:
-            write_frame(writer, CREDIT, session.credit.take_grant())
-            sent.controls |= CREDIT_SENT
-        if standing.bye_due:
-            write_frame(writer, BYE, standing.take_bye())
-            sent.controls |= BYE_SENT
+        channel, lifecycle = session.channel, session.lifecycle
+        if channel.flow_control.due:
+            write_frame(writer, CREDIT, channel.flow_control.take_grant())
+            sent.add_transport_control(CREDIT_SENT)
+        if lifecycle.bye_due:
+            write_frame(writer, BYE, lifecycle.take_bye())
+            sent.add_transport_control(BYE_SENT)
             self._wants_answer = True
-        if standing.release_due:
-            standing.take_release()
+        if lifecycle.release_due:
+            lifecycle.take_release()
             writer.append(u8(RELEASE))
-            sent.controls |= RELEASE_SENT
-        if session.take_ping():
-            writer.append(u8(PING))
-            sent.eliciting = True
-            self._wants_answer = True
-            if session.version >= ADVICE_VERSION and session.standing.our_members > 0:
-                write_frame(writer, MEMBERS, session.standing.our_members)
-            if session.challenge != 0:
-                writer.append(u8(CHALLENGE))
-                write_i64_le(writer, session.challenge)
-        if session.response_due:
+            sent.add_transport_control(RELEASE_SENT)
+        if channel.take_ping():
+            self._write_ping(session, sent)
+        if session.address.response_due:
             writer.append(u8(RESPONSE))
-            write_i64_le(writer, session.take_response())
-            sent.controls |= RESPONSE_SENT
-        if sent.controls != 0:
-            sent.eliciting = True
+            write_i64_le(writer, session.address.take_response())
+            sent.add_transport_control(RESPONSE_SENT)
         if session.waits.due is not None:
             # Not worth an answer, nor a datagram of its own: it goes with the acknowledgement.
             write_waiting(writer, session.waits.due)
-            session.waits.due = None
+            session.waits.on_told()
+
+    def _write_ping(self, session: Session, sent: SentDatagram) -> None:
+        writer = self._writer
+        writer.append(u8(PING))
+        sent.elicit()
+        self._wants_answer = True
+        if session.version >= ADVICE_VERSION and session.lifecycle.our_members > 0:
+            write_frame(writer, MEMBERS, session.lifecycle.our_members)
+        if session.address.challenge != 0:
+            writer.append(u8(CHALLENGE))
+            write_i64_le(writer, session.address.challenge)
 
     def _write_expulsions(self, session: Session, sent: SentDatagram) -> None:
         """Append who is expelled, and which expulsions are noted here, as far as there is room."""
-        sent.eliciting = True
+        sent.elicit()
         room = self._room - len(self._writer) - HEADER_BYTES_MAX
         if session.notices.write(self._writer, room):
-            sent.controls |= NOTICES_SENT
+            sent.add_transport_control(NOTICES_SENT)
 
     def write_expulsion(
         self, session: Session, record: ExpulsionRecord, address: object, size: i64, now_ns: i64
@@ -228,7 +231,7 @@ class DatagramWriter:
 
         It will be told again if it goes on.
         """
-        sent = SentDatagram(session.path.next_number(), now_ns)
+        sent = SentDatagram(session.channel.path.next_number(), now_ns)
         self._begin(session, sent, now_ns)
         said = shortened(record, room_for_news(session, size))
         write_expulsion_records(self._writer, EXPULSIONS, [said], True)
@@ -237,52 +240,50 @@ class DatagramWriter:
 
     def _write_control(self, session: Session, sent: SentDatagram, now_ns: i64) -> None:
         """Append what the core has to say beside messages."""
-        outgoing = session.outgoing
-        sent.eliciting = True
-        sent.delivered = outgoing.take_ack()
+        queue = session.channel.send_queue
+        sent.set_ack_and_permit(queue.take_ack(), queue.take_permit())
         if sent.delivered > 0:
             self._write_packet(session, Ack(sent.delivered), sent, now_ns)
-        sent.permit = outgoing.take_permit()
         if sent.permit > 0:
             self._write_packet(session, Permit(sent.permit), sent, now_ns)
-        ask = outgoing.take_ask()
+        ask = queue.take_ask()
         if ask is not None:
             self._write_packet(session, ask, sent, now_ns)
         taken: list[Packet] = []
-        for packet in outgoing.controls():
+        for packet in queue.controls():
             if not self._try_write_control(session, packet, sent, now_ns):
                 break
             sent.add_control(packet)
             taken.append(packet)
         if taken:
-            outgoing.control_left(taken)
+            queue.control_left(taken)
 
     def _write_messages(self, session: Session, sent: SentDatagram, now_ns: i64) -> None:
-        outgoing = session.outgoing
-        if outgoing.cut is not None:
-            self._write_piece(session, outgoing.cut, sent)
+        queue = session.channel.send_queue
+        if queue.fragmenter is not None:
+            self._write_piece(session, queue.fragmenter, sent)
             return
-        packet = outgoing.peek_retransmission()
+        packet = queue.peek_retransmission()
         while packet is not None and self._try_write_message(session, packet, sent, now_ns):
             sent.add_retransmission(self._last)
-            outgoing.pop_retransmission()
-            packet = outgoing.peek_retransmission()
+            queue.pop_retransmission()
+            packet = queue.peek_retransmission()
         if packet is not None:
             if self._is_too_large(session, packet):
-                outgoing.pop_retransmission()
+                queue.pop_retransmission()
                 self._fragment_frame(session, packet, sent, now_ns)
             return
         first: i64 = 0
-        packet = outgoing.peek_new()
+        packet = queue.peek_new()
         while packet is not None and self._try_write_message(session, packet, sent, now_ns):
             if first == 0:
                 first = self._last
-            outgoing.pop_new(self._last, self._size)
-            packet = outgoing.peek_new()
+            queue.pop_new(self._last, self._size)
+            packet = queue.peek_new()
         if first > 0:
             sent.set_messages(first, self._last)
         elif packet is not None and self._is_too_large(session, packet):
-            outgoing.pop_new(sequence_of(packet), payload_size(packet))
+            queue.pop_new(sequence_of(packet), payload_size(packet))
             self._fragment_frame(session, packet, sent, now_ns)
 
     def _try_write_message(
@@ -298,11 +299,11 @@ class DatagramWriter:
             return False
         sequence = message.sequence
         surplus = self._surplus
-        if self._parts.numbering.used:
-            surplus = sequence - self._parts.numbering.of(sequence)
+        if self._own_fragments.numbering.used:
+            surplus = self._own_fragments.surplus_of(sequence)
             if surplus != self._surplus:
                 write_frame(writer, SEQUENCE_OFFSET, surplus)
-        if self._parts.continues(sequence):
+        if self._own_fragments.continues(sequence):
             writer.append(u8(MESSAGE_FRAGMENT))
         start = len(writer)
         if isinstance(packet, DataPacket):
@@ -336,44 +337,47 @@ class DatagramWriter:
             session.rows.transmitted(packet, sent.number, self._index, len(frame), now_ns)
         self._index += 1
         frame = self._fragment_prefix(sequence) + frame
-        self._write_piece(session, session.outgoing.begin_fragmenting(sequence, frame), sent)
+        self._write_piece(
+            session, session.channel.send_queue.begin_fragmenting(sequence, frame), sent
+        )
 
     def _fragment_prefix(self, sequence: i64) -> bytes:
         """What stands before a message that is a part, or that comes after one."""
         writer = BytesWriter()
-        if self._parts.numbering.used:
-            write_frame(writer, SEQUENCE_OFFSET, sequence - self._parts.numbering.of(sequence))
-        if self._parts.continues(sequence):
+        if self._own_fragments.numbering.used:
+            write_frame(writer, SEQUENCE_OFFSET, self._own_fragments.surplus_of(sequence))
+        if self._own_fragments.continues(sequence):
             writer.append(u8(MESSAGE_FRAGMENT))
         return writer.getvalue()
 
-    def _write_piece(self, session: Session, cut: FrameFragmenter, sent: SentDatagram) -> None:
+    def _write_piece(
+        self, session: Session, fragmenter: FrameFragmenter, sent: SentDatagram
+    ) -> None:
         """Append a piece, as large as there is room for."""
         writer = self._writer
         room = session.datagram_size - len(writer) - PIECE_HEADER_MAX
         if room <= 0:
             return
-        offset = cut.offset
-        piece = cut.take(room)
-        write_frame(writer, FRAME_FRAGMENT, cut.sequence)
-        write_varint(writer, cut.size)
-        write_varint(writer, cut.check)
+        offset = fragmenter.offset
+        piece = fragmenter.take(room)
+        write_frame(writer, FRAME_FRAGMENT, fragmenter.sequence)
+        write_varint(writer, fragmenter.size)
+        write_varint(writer, fragmenter.check)
         write_varint(writer, offset)
         write_varint(writer, len(piece))
         writer.write(piece)
-        sent.set_messages(cut.sequence, cut.sequence)
-        if cut.is_taken():
-            session.outgoing.end_fragmenting()
+        sent.set_messages(fragmenter.sequence, fragmenter.sequence)
+        if fragmenter.is_taken():
+            session.channel.send_queue.end_fragmenting()
 
     def _write_mtu_probe(self, session: Session, size: i64, now_ns: i64) -> None:
         """Write a datagram that finds out whether one of this size comes through."""
-        sent = SentDatagram(session.path.next_number(), now_ns)
-        sent.eliciting = True
-        sent.trial = True
+        sent = SentDatagram(session.channel.path.next_number(), now_ns)
+        sent.set_trial()
         self._begin(session, sent, now_ns)
         self._writer.append(u8(PING))
         self._writer.write(bytes(size - len(self._writer)))
-        self._out.append(Datagram(session.address, self._finished(session, sent)))
+        self._out.append(Datagram(session.address.current, self._finished(session, sent)))
         session.on_sent(sent, now_ns)
 
     def _try_write_control(
@@ -399,12 +403,16 @@ class DatagramWriter:
     def _pad(self, session: Session) -> None:
         """Pad a datagram that is almost full, if more follow: equal sizes leave in one call."""
         short = self._room - len(self._writer)
-        if 0 < short <= session.datagram_size >> PADDING_SHIFT and session.outgoing.has_messages():
+        if (
+            0 < short <= session.datagram_size >> PADDING_SHIFT
+            and session.channel.send_queue.has_messages()
+        ):
             self._writer.write(bytes(short))
 
 
 def room_for_news(session: Session, size: i64) -> i64:
     """The bytes that are left for news in the next datagram of a session, if it has this size."""
-    number = session.path.next_number()
-    size -= NUMBER_AT + varint_size(number) + varint_size(number - session.path.oldest_number())
-    return size if session.seal is None else size - SEAL_BYTES
+    path = session.channel.path
+    number = path.next_number()
+    size -= NUMBER_AT + varint_size(number) + varint_size(number - path.oldest_number())
+    return size if session.channel.keys is None else size - SEAL_BYTES

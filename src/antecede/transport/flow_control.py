@@ -27,45 +27,42 @@ class FlowControl:
     __slots__ = (
         "_early",
         "_early_cost",
-        "_unread",
         "delivered",
         "due",
         "granted",
-        "last",
+        "last_delivered",
         "limit",
         "spent",
+        "unread",
         "window",
     )
 
-    def __init__(self, window: i64) -> None:
+    def __init__(
+        self, window: i64, limit: i64 = 0, last_delivered: i64 = 0, unread: i64 = 0
+    ) -> None:
         # Towards the peer: what it has granted, and what was spent of that.
-        self.limit: i64 = 0
+        self.limit: i64 = limit
         self.spent: i64 = 0
-        # From the peer: what we have granted, what of its messages was delivered, what of that the
-        # application has not taken, and what has come before its turn, by id.
+        # From the peer: what we have granted, what of its messages was delivered and the id of the
+        # last, what of that the application has not taken, and what has come before its turn, by
+        # id.
         self.window: Final[i64] = window
         self.granted: i64 = window
         self.delivered: i64 = 0
-        self.last: i64 = 0
-        self._unread: i64 = 0
+        self.last_delivered: i64 = last_delivered
+        self.unread: i64 = unread
         self._early: dict[int, int] = {}
         self._early_cost: i64 = 0
         # Whether a grant waits to be written.
         self.due = False
 
-    def carried_over(self) -> "FlowControl":
-        """The credit of a session that begins anew.
-
-        What the application has not taken still takes up its part of the window.
-        """
-        credit = FlowControl(self.window)
-        credit.last = self.last
-        credit._unread = self._unread
-        return credit
+    def resume(self, last_delivered: i64) -> None:
+        """This is the last message of the peer's that was delivered before a crash of ours."""
+        self.last_delivered = last_delivered
 
     def is_overdrawn(self) -> bool:
         """Whether what the application has not taken fills the window alone."""
-        return self._unread > self.window
+        return self.unread > self.window
 
     # Towards the peer.
 
@@ -91,45 +88,45 @@ class FlowControl:
         would let them go.
         """
         held = self.delivered
-        if previous != self.last:
+        if previous != self.last_delivered:
             held += self._early_cost
         if held >= self.granted + OVERDRAFT:
             raise RemoteError(f"a message beyond the credit of {self.granted}")
 
     def came_early(self, sequence: i64, payload_size: i64) -> None:
         """A message has come and was not delivered: it waits for one before it, or came again."""
-        if sequence > self.last and sequence not in self._early:
+        if sequence > self.last_delivered and sequence not in self._early:
             self._early[sequence] = MESSAGE_COST + payload_size
             self._early_cost += MESSAGE_COST + payload_size
 
     def was_delivered(self, sequence: i64, payload_size: i64) -> None:
         """A message of the peer's has been delivered."""
-        if sequence > self.last:
-            self.last = sequence
+        if sequence > self.last_delivered:
+            self.last_delivered = sequence
         self.delivered += MESSAGE_COST + payload_size
         if self._early:
             self._early_cost -= self._early.pop(sequence, 0)
 
     def add_unread(self, payload_size: i64) -> bool:
         """A payload waits for the application; True if it is the only one of this peer."""
-        first = self._unread == 0
-        self._unread += MESSAGE_COST + payload_size
+        first = self.unread == 0
+        self.unread += MESSAGE_COST + payload_size
         return first
 
     def clear_unread(self) -> None:
         """The application has taken everything of this peer's."""
-        self._unread = 0
+        self.unread = 0
 
     def blocks_peer(self) -> bool:
         """Whether the peer may have to wait until the application takes something.
 
         It may from half a window on, since credit is granted in large steps.
         """
-        return 2 * self._unread > self.window
+        return 2 * self.unread > self.window
 
     def grant(self) -> None:
         """Give the peer more, if enough of what came has been taken."""
-        limit = self.delivered - self._unread + self.window
+        limit = self.delivered - self.unread + self.window
         if limit - self.granted >= self.window >> 2:
             self.granted = limit
             self.due = True

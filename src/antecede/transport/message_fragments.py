@@ -91,16 +91,32 @@ class MessageNumbers:
 class OwnFragments:
     """Which of a node's own messages are parts of payloads, and how those are numbered."""
 
-    __slots__ = ("more", "numbering")
+    __slots__ = ("_more", "numbering")
 
     def __init__(self) -> None:
         # Ids of messages that are parts, and not the last, of a large payload.
-        self.more: Final[dict[int, bool]] = {}
+        self._more: Final[dict[int, bool]] = {}
         self.numbering: Final = MessageNumbers()
+
+    def add(self, sequence: i64) -> None:
+        """The payload of this message goes on in the next one."""
+        self._more[sequence] = True
+
+    def forget(self, sequence: i64) -> None:
+        """Everybody has delivered this message."""
+        self._more.pop(sequence, None)
+
+    def is_empty(self) -> bool:
+        """Whether no large payload is under way."""
+        return not self._more
+
+    def surplus_of(self, sequence: i64) -> i64:
+        """By how much the id of this message is larger than its number."""
+        return sequence - self.numbering.of(sequence)
 
     def continues(self, sequence: i64) -> bool:
         """Whether the payload of this message goes on in the next one."""
-        return len(self.more) > 0 and sequence in self.more
+        return len(self._more) > 0 and sequence in self._more
 
 
 PARTS_LIMIT: Final = 1 << 17
@@ -163,6 +179,10 @@ class PayloadAssembler:
         self.size: i64 = 0
         # How many bytes of all parts at this node had come when this payload last grew.
         self.grown_at: i64 = 0
+
+    def on_grown(self, come: i64) -> None:
+        """It has got a part, when `come` bytes of parts had come from all peers."""
+        self.grown_at = come
 
     def delivered_up_to(self, sequence: i64) -> None:
         """Before a crash everything up to this id was delivered."""

@@ -60,7 +60,7 @@ class PeerLifecycle:
         "theirs",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, heard_ns: i64 = 0, silent: bool = False) -> None:
         self.phase: i64 = UNMET
         self.ours: i64 = STAYING
         self.theirs: i64 = STAYING
@@ -69,21 +69,14 @@ class PeerLifecycle:
         self.bye_due = False
         self.release_due = False
         # When it was heard last, and whether it was reported silent since.
-        self.heard_ns: i64 = 0
-        self.silent = False
+        self.heard_ns: i64 = heard_ns
+        self.silent = silent
         # How many members are here for it, itself included, and how many are here for this node,
         # as it is told; 0: not said.
         self.its_members: i64 = 0
         self.our_members: i64 = 0
         # How many members had gone from this node, in all, when the peer was heard last.
         self.departed_then: i64 = 0
-
-    def carried_over(self) -> "PeerLifecycle":
-        """How it stands when the very same incarnation begins a session anew."""
-        standing = PeerLifecycle()
-        standing.silent = self.silent
-        standing.heard_ns = self.heard_ns
-        return standing
 
     # The peer.
 
@@ -124,6 +117,18 @@ class PeerLifecycle:
             return False
         self.silent = True
         return True
+
+    # Members.
+
+    def on_members(self, members: i64) -> None:
+        """The peer says how many members are here for it."""
+        self.its_members = members
+
+    def count_members(self, members: i64, departed: i64, since_ns: i64) -> None:
+        """This many are here for us, and had gone if the peer was heard after `since_ns`."""
+        self.our_members = members
+        if self.heard_ns >= since_ns:
+            self.departed_then = departed
 
     # Our leaving.
 

@@ -43,10 +43,9 @@ class SendQueue:
     __slots__ = (
         "_ack_last",
         "_controls",
-        "_credit",
         "_cumulative",
+        "_flow_control",
         "_head",
-        "_held",
         "_highest_left",
         "_highest_queued",
         "_peer_delivered",
@@ -57,45 +56,41 @@ class SendQueue:
         "_repeats",
         "ack_due",
         "ask",
-        "cut",
+        "blocked",
+        "fragmenter",
         "permit_due",
     )
 
-    def __init__(self, cumulative: bool, credit: FlowControl) -> None:
+    def __init__(
+        self,
+        cumulative: bool,
+        flow_control: FlowControl,
+        ack: i64 = 0,
+        permit: i64 = 0,
+        blocked: bool = False,
+    ) -> None:
         # Whether an ack covers all messages before it, so that the latest is enough.
         self._cumulative: Final = cumulative
-        self._credit: Final = credit
+        self._flow_control: Final = flow_control
         self._queue: list[Packet] = []
         self._head: i64 = 0
         self._repeats: list[Packet] = []
         self._repeat_head: i64 = 0
         self._repeating: set[int] = set()
         # A message that has left in part: its frame does not fit a datagram.
-        self.cut: FrameFragmenter | None = None
+        self.fragmenter: FrameFragmenter | None = None
         self._highest_queued: i64 = 0
         self._highest_left: i64 = 0
         self._peer_delivered: i64 = 0
         # The core's ack and permit that wait (0: none), and those that left last.
-        self.ack_due: i64 = 0
-        self.permit_due: i64 = 0
+        self.ack_due: i64 = ack
+        self.permit_due: i64 = permit
         self._ack_last: i64 = 0
         self._permit_last: i64 = 0
         self.ask: Ask | None = None
         # Whether messages and permits have to wait: the peer must note an expulsion first.
-        self._held = False
+        self.blocked = blocked
         self._controls: list[Packet] = []
-
-    def successor(self, credit: FlowControl) -> "SendQueue":
-        """What is left for a session that begins anew: the last ack and permit.
-
-        The core is asked for the messages again.
-        """
-        successor = SendQueue(self._cumulative, credit)
-        self.repeat_control()
-        successor.ack_due = self.ack_due
-        successor.permit_due = self.permit_due
-        successor._held = self._held
-        return successor
 
     def put(self, packet: Packet) -> None:
         """The core wants this transmitted."""
@@ -114,9 +109,9 @@ class SendQueue:
         else:
             self._controls.append(packet)
 
-    def block(self, held: bool) -> None:
+    def block(self, blocked: bool) -> None:
         """Let messages and permits wait, or leave again."""
-        self._held = held
+        self.blocked = blocked
 
     # Control.
 
@@ -124,7 +119,7 @@ class SendQueue:
         """Whether anything but a message waits."""
         return (
             self.ack_due > 0
-            or (self.permit_due > 0 and not self._held)
+            or (self.permit_due > 0 and not self.blocked)
             or self.ask is not None
             or len(self._controls) > 0
         )
@@ -139,7 +134,7 @@ class SendQueue:
 
     def take_permit(self) -> i64:
         """The permit that is to leave, or 0."""
-        permit: i64 = 0 if self._held else self.permit_due
+        permit: i64 = 0 if self.blocked else self.permit_due
         if permit > 0:
             self._permit_last = permit
             self.permit_due = 0
@@ -161,24 +156,34 @@ class SendQueue:
 
     def repeat_control(self) -> None:
         """The last ack and permit may be lost: let them leave again."""
-        if self.ack_due == 0:
-            self.ack_due = self._ack_last
-        if self.permit_due == 0:
-            self.permit_due = self._permit_last
+        self.ack_due = self.newest_ack()
+        self.permit_due = self.newest_permit()
+
+    def newest_ack(self) -> i64:
+        """The ack that waits, or else the one that left last."""
+        return self.ack_due if self.ack_due > 0 else self._ack_last
+
+    def newest_permit(self) -> i64:
+        """The permit that waits, or else the one that left last."""
+        return self.permit_due if self.permit_due > 0 else self._permit_last
 
     # Messages.
 
     def has_messages(self) -> bool:
         """Whether a message waits that the peer has credit for."""
-        if self._held:
+        if self.blocked:
             return False
-        if self.cut is not None:
+        if self.fragmenter is not None:
             return True
         return self.peek_retransmission() is not None or self.peek_new() is not None
 
     def waits_for_credit(self) -> bool:
         """Whether new messages wait for nothing but the peer's credit."""
         return self._head < len(self._queue) and not self.has_messages()
+
+    def unsent(self) -> list[Packet]:
+        """The messages that have not left yet."""
+        return self._queue[self._head :]
 
     def queued(self) -> int:
         """How many messages wait here."""
@@ -209,24 +214,24 @@ class SendQueue:
 
     def peek_new(self) -> Packet | None:
         """The next new message, if the peer has credit for it; `pop_new` removes it."""
-        if self._head >= len(self._queue) or not self._credit.can_send():
+        if self._head >= len(self._queue) or not self._flow_control.can_send():
             return None
         return self._queue[self._head]
 
     def pop_new(self, sequence: i64, payload_size: i64) -> None:
         """The message that `peek_new` answered has left."""
-        self._credit.spend(payload_size)
+        self._flow_control.spend(payload_size)
         self._highest_left = sequence
         self._head = compact(self._queue, self._head + 1)
 
     def begin_fragmenting(self, sequence: i64, frame: bytes) -> FrameFragmenter:
         """A message leaves in pieces, before anything else does."""
-        self.cut = FrameFragmenter(sequence, frame)
-        return self.cut
+        self.fragmenter = FrameFragmenter(sequence, frame)
+        return self.fragmenter
 
     def end_fragmenting(self) -> None:
         """Its last piece has left."""
-        self.cut = None
+        self.fragmenter = None
 
     def delivered_up_to(self, sequence: i64) -> None:
         """The peer says what it has: that need not be repeated any more."""
@@ -241,7 +246,7 @@ class SendQueue:
         self._repeat_head = 0
         self._repeating.clear()
         self._controls.clear()
-        self.cut = None
+        self.fragmenter = None
         self.ask = None
         self.ack_due = 0
         self.permit_due = 0

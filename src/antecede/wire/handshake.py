@@ -79,29 +79,45 @@ class Greeting:
         "window",
     )
 
-    def __init__(self, name: str, target: str, incarnation: i64, token: i64) -> None:
+    def __init__(
+        self,
+        name: str,
+        target: str,
+        incarnation: i64,
+        token: i64,
+        *,
+        echo: i64 = 0,
+        process: i64 = 0,
+        window: i64 = 0,
+        payload_limit: i64 = 0,
+        socket_bytes: i64 = 0,
+        order: str = "",
+        met: i64 = 0,
+        delivered: i64 = 0,
+        keeps: i64 = 0,
+    ) -> None:
         self.name: Final = name
         self.target: Final = target
         self.incarnation: Final[i64] = incarnation
         self.token: Final[i64] = token
         # In a welcome: the token of the hello it answers. In a hello: the token that we have of the
         # other side, or 0.
-        self.echo: i64 = 0
+        self.echo: i64 = echo
         self.oldest: i64 = OLDEST_VERSION
         self.newest: i64 = VERSION
         # The sender's id in event logs, its receive window, its limits.
-        self.process: i64 = 0
-        self.window: i64 = 0
-        self.payload_limit: i64 = 0
-        self.socket_bytes: i64 = 0
+        self.process: i64 = process
+        self.window: i64 = window
+        self.payload_limit: i64 = payload_limit
+        self.socket_bytes: i64 = socket_bytes
         # The protocol that orders its messages; nodes with different ones misunderstand each other.
-        self.order = ""
+        self.order = order
         # The incarnation of the one who is greeted that was met here, 0 if none was, and the last
         # id of it that was delivered. Who begins a session anew sends what comes after that.
-        self.met: i64 = 0
-        self.delivered: i64 = 0
+        self.met: i64 = met
+        self.delivered: i64 = delivered
         # Whether the sender has a journal, in bits: `KEEPS`, `FORMER_IS_OVER`.
-        self.keeps: i64 = 0
+        self.keeps: i64 = keeps
 
 
 def write_greeting(kind: i64, greeting: Greeting, size: i64 = GREETING_SIZE) -> bytes:

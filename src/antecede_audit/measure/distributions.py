@@ -1,34 +1,62 @@
 """Distributions as counts in buckets: small enough to collect, close enough for any quantile.
 
 The buckets are those of `antecede_lab.simulator.histogram`, and those of a negative value mirror
-them, so what Spark counts in a log and what the simulator counts in a run can be compared bucket by
+them, so what is counted in a log and what the simulator counts in a run can be compared bucket by
 bucket, and a quantile is at most one part in 128 away from the truth. Count, mean, least and
-greatest are exact, and nothing depends on how Spark has partitioned the rows. Counting is several
-times as fast as Spark's own percentiles.
+greatest are exact. A task counts its own rows (`tally`); what several tasks have counted is added
+up (`merged`), so nothing depends on how rows are spread over tasks.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Final, Protocol
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from antecede.eventlog.parquet import ArrowArray, ArrowTable
+
+Integers: TypeAlias = NDArray[np.int64]
+Tally: TypeAlias = dict[str, Any]
+"""A row of `TALLIES`."""
 
 STEPS_BITS: Final = 6
 STEPS: Final = 1 << STEPS_BITS
+POWERS: Final = np.left_shift(1, np.arange(63, dtype=np.int64))
+"""As many of them as are no greater than a number, so many binary digits it has."""
 
+HALF_BITS: Final = 32
+LOW_HALF: Final = (1 << HALF_BITS) - 1
 
-def bucket_of_size(size: int) -> int:
-    """The number of the bucket that a value from 0 on belongs to, as the simulator has it."""
-    shift = max(0, size.bit_length() - STEPS_BITS - 1)
-    return shift * STEPS + (size >> shift)
+TALLIES: Final = pa.schema(
+    [
+        ("run_id", pa.string()),
+        ("measure", pa.string()),
+        ("bucket", pa.int64()),
+        ("count", pa.int64()),
+        ("high", pa.int64()),
+        ("low", pa.int64()),
+        ("least", pa.int64()),
+        ("greatest", pa.int64()),
+    ]
+)
+"""How many values of a measure are in a bucket, and which; their sum is `high * 2**32 + low`.
 
+In halves of 32 bits sums of a billion values fit 64 bits each, and are exact.
+"""
 
-class Fields(Protocol):
-    """A row of a table, in this process or of Spark's."""
-
-    def __getitem__(self, name: str, /) -> Any:  # noqa: ANN401 whatever the table has
-        """What it has in this column."""
-
+KEY: Final = ("run_id", "measure", "bucket")
+ADDED: Final = {
+    "count": "sum",
+    "high": "sum",
+    "low": "sum",
+    "least": "min",
+    "greatest": "max",
+}
+"""How tallies of one bucket become one."""
 
 QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
@@ -89,36 +117,90 @@ def bounds(bucket: int) -> tuple[int, int]:
     return (near, far) if bucket >= 0 else (-far, -near)
 
 
+def bucket_numbers(values: Integers) -> Integers:
+    """The number of the bucket that counts each value; negative for a negative one."""
+    sizes = np.abs(values)
+    digits = np.searchsorted(POWERS, sizes, side="right")
+    shifts = np.maximum(digits - STEPS_BITS - 1, 0).astype(np.int64)
+    numbers: Integers = shifts * STEPS + (sizes >> shifts)
+    return np.where(values < 0, -numbers, numbers)
+
+
 def bucket_number(value: int) -> int:
-    """The number of the bucket that counts this value; negative for a negative one."""
-    number = int(bucket_of_size(abs(value)))
-    return number if value >= 0 else -number
+    """The number of the bucket that counts this value."""
+    return int(bucket_numbers(np.array([value], np.int64))[0])
+
+
+# Counting.
+
+
+def tally(
+    runs: ArrowArray,
+    measure: str,
+    values: ArrowArray,
+    counts: ArrowArray | None = None,
+    buckets: ArrowArray | None = None,
+) -> ArrowTable:
+    """Count the values of a measure, as `TALLIES`; nulls are no values.
+
+    Each is counted once, or as often as `counts` says; in the bucket of its size, or in that of
+    `buckets`.
+    """
+    rows = pa.table(
+        {
+            "run_id": runs,
+            "value": values.cast(pa.int64()),
+            "count": pa.repeat(1, len(values)) if counts is None else counts,
+            "bucket": pa.nulls(len(values), pa.int64()) if buckets is None else buckets,
+        }
+    )
+    rows = rows.filter(pc.is_valid(rows["value"])).combine_chunks()
+    value, count = rows["value"].to_numpy(), rows["count"].to_numpy()
+    if buckets is None:
+        rows = rows.set_column(3, "bucket", pa.array(bucket_numbers(value)))
+    columns = {
+        "run_id": rows["run_id"],
+        "measure": pa.repeat(measure, len(rows)),
+        "bucket": rows["bucket"],
+        "count": count,
+        "high": (value >> HALF_BITS) * count,
+        "low": (value & LOW_HALF) * count,
+        "least": value,
+        "greatest": value,
+    }
+    return merged(pa.table(columns))
+
+
+def merged(tallies: ArrowTable) -> ArrowTable:
+    """One tally for each bucket of what several tasks, or several rows, have counted."""
+    groups = tallies.group_by([*KEY], use_threads=False).aggregate([*ADDED.items()])
+    return groups.rename_columns(TALLIES.names).cast(TALLIES)
+
+
+def total_of(tallies: Iterable[Tally]) -> int:
+    """The sum of all values that these have counted."""
+    return sum((one["high"] << HALF_BITS) + one["low"] for one in tallies)
+
+
+def distribution_of(tallies: Sequence[Tally]) -> Distribution:
+    """What the tallies of one measure make; at least one."""
+    return Distribution(
+        least=min(one["least"] for one in tallies),
+        greatest=max(one["greatest"] for one in tallies),
+        total=total_of(tallies),
+        buckets=tuple(sorted((one["bucket"], one["count"]) for one in tallies)),
+    )
 
 
 def gathered(counts: Mapping[int, int]) -> Distribution:
     """The distribution of these values, each with how often it occurred; at least one."""
-    buckets: Counter[int] = Counter()
-    for value, count in counts.items():
-        buckets[bucket_number(value)] += count
-    return Distribution(
-        least=min(counts),
-        greatest=max(counts),
-        total=sum(value * count for value, count in counts.items()),
-        buckets=tuple(sorted(buckets.items())),
-    )
+    values, often = pa.array(counts.keys(), pa.int64()), pa.array(counts.values(), pa.int64())
+    return distribution_of(tally(pa.repeat("", len(counts)), "", values, often).to_pylist())
 
 
-def distributions_of(rows: Iterable[Fields]) -> dict[str, Distribution]:
-    """The distributions that the buckets of one run make, by measure."""
-    by_measure: dict[str, list[Fields]] = {}
-    for row in rows:
-        by_measure.setdefault(row["measure"], []).append(row)
-    return {
-        measure: Distribution(
-            least=min(row["least"] for row in buckets),
-            greatest=max(row["greatest"] for row in buckets),
-            total=sum(int(row["total"]) for row in buckets),
-            buckets=tuple(sorted((row["bucket"], row["count"]) for row in buckets)),
-        )
-        for measure, buckets in sorted(by_measure.items())
-    }
+def by_run(tallies: ArrowTable) -> dict[str, dict[str, list[Tally]]]:
+    """The tallies of each run, by measure; `merged` ones."""
+    found: dict[str, dict[str, list[Tally]]] = {}
+    for one in tallies.to_pylist():
+        found.setdefault(one["run_id"], {}).setdefault(one["measure"], []).append(one)
+    return found

@@ -21,6 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from antecede.eventlog.parquet import ArrowTable
+from antecede_audit.measure.distributions import tally
+from antecede_audit.measure.instants import travelling
 
 COPIES_MAX: Final = 4_000_000
 """How many copies of one run are looked at, in one task or in all stretches: at most 2 GB."""
@@ -33,8 +35,6 @@ PAST_SHARE: Final = 0.5
 
 ACCURACY_MAX: Final = 200_000
 """Where stretches begin and end is known to one part in so many of all copies."""
-
-NON_CAUSAL: Final = "run_id string, non_causal_ns long"
 
 Column: TypeAlias = Sequence[int]
 
@@ -67,19 +67,33 @@ def lateness_of_stretch(copies: ArrowTable) -> ArrowTable:
     return table.filter(pc.fill_null(counts, fill_value=True))
 
 
+def tally_lateness(instants: ArrowTable) -> ArrowTable:
+    """How late the copies of one run or stretch were, as `TALLIES`.
+
+    In: `INSTANTS`, and first_ns: from when on copies count (null: all of them do).
+    """
+    late = lateness_of_stretch(with_travel(instants))
+    return tally(late["run_id"], "non_causal", late["non_causal_ns"])
+
+
 def lateness_of_run(instants: ArrowTable) -> list[int]:
-    """The same for all copies of a run that were delivered, and not to oneself.
+    """How late all copies of a run were that were delivered, and not to oneself.
 
     In: what `instants_of` gives.
     """
-    travels = pc.not_equal(instants["sender"], instants["target"])
-    copies = instants.filter(pc.and_(travels, pc.is_valid(instants["delivered_ns"])))
+    return lateness(with_travel(instants))
+
+
+def with_travel(instants: ArrowTable) -> ArrowTable:
+    """The copies that were delivered, and not to oneself, and travel_ns."""
+    copies = travelling(instants)
+    copies = copies.filter(pc.is_valid(copies["delivered_ns"]))
     # A copy that never arrived as such came with what delivered it.
     travel_ns = pc.coalesce(
         pc.subtract(copies["arrived_ns"], copies["transmitted_ns"]),
         pc.subtract(copies["delivered_ns"], copies["submitted_ns"]),
     )
-    return lateness(copies.append_column("travel_ns", travel_ns))
+    return copies.append_column("travel_ns", travel_ns)
 
 
 def lateness(copies: ArrowTable) -> list[int]:

@@ -9,7 +9,7 @@ single messages, conversations and errands look like is counted there and then, 
 """
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
@@ -410,11 +410,11 @@ STRUCTURE: Final = pa.schema(
 
 def structured_batches(batches: Iterable[ArrowBatch]) -> Iterator[ArrowBatch]:
     """The structure of every run of a partition, which comes ordered by run and message."""
-    for run_id, table in by_run(batches):
+    for run_id, table in runs_in(batches):
         yield from structured(run_id, table).to_batches(max_chunksize=BATCH_ROWS)
 
 
-def by_run(batches: Iterable[ArrowBatch]) -> Iterator[tuple[str, ArrowTable]]:
+def runs_in(batches: Iterable[ArrowBatch]) -> Iterator[tuple[str, ArrowTable]]:
     """The rows of one run after the other."""
     run_id = ""
     pieces: list[ArrowBatch] = []
@@ -507,17 +507,6 @@ def lists(counts: Integers, values: Any) -> ArrowArray:  # noqa: ANN401 an array
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values))
 
 
-VALUES: Final = "run_id string, measure string, value long, count long"
-
-
-def valued_batches(batches: Iterable[ArrowBatch]) -> Iterator[ArrowBatch]:
-    """The same for the rows of a partition."""
-    for run_id, table in by_run(batches):
-        counted = value_counts(values_of(table))
-        runs = pa.repeat(run_id, len(counted))
-        yield from counted.add_column(0, "run_id", runs).to_batches()
-
-
 def values_of(structure: ArrowTable) -> dict[str, ArrowArray]:
     """By measure, the values in one run; a message without causes has no think time."""
     structure = structure.combine_chunks()
@@ -594,17 +583,3 @@ def both(structure: ArrowTable, own: str, of_targets: str) -> Integers:
 def as_often(values: ArrowArray, counts: ArrowArray) -> ArrowArray:
     """Each value as often as it is counted."""
     return pa.array(np.repeat(values.to_numpy(), counts.to_numpy()))
-
-
-def value_counts(values: Mapping[str, ArrowArray]) -> ArrowTable:
-    """How often which values occur: measure, value, count; nulls are none."""
-    tables = []
-    for measure, column in values.items():
-        found = pc.value_counts(pc.drop_null(column))
-        columns = {
-            "measure": pa.repeat(measure, len(found)),
-            "value": found.field("values").cast(pa.int64()),
-            "count": found.field("counts"),
-        }
-        tables.append(pa.table(columns))
-    return pa.concat_tables(tables)

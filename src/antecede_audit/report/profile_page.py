@@ -6,8 +6,8 @@ from typing import Final
 
 from antecede.units import three_digits
 from antecede_audit.measure.distributions import Distribution
+from antecede_audit.measure.profile import RECORDED, RunProfile
 from antecede_audit.measure.quantities import long_duration_text, rate_period, rate_text
-from antecede_audit.measure.run_profile import RECORDED, RunProfile
 from antecede_audit.report.charts.spec import Axis, LineChart, Look, Series
 from antecede_audit.report.charts.svg_file import Sheet, write_sheets
 

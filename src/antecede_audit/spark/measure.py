@@ -1,46 +1,172 @@
-"""Measures event logs of any size, whatever their origin: reads them and runs the stages on Spark.
+"""What runs cost and what workloads are like, at any size: Spark moves rows, tasks count them.
 
-A copy is in its sender's buffer until it is transmitted, under way until it arrives, and in its
-target's buffer until it is delivered. What passes through in no time does not count. There is one
-row a run, so the result is small however long the logs are.
+What is counted is in `antecede_audit.measure`, whose functions are given the rows of one task. Here
+is which rows those are: copies need all events of a message, moments those of a lane in order, the
+structure a whole run. Spark sorts and spills, so a task holds as much as its partition has, and of
+a lane one batch at a time.
+
+Two things are asked of Spark in SQL, because they need a whole run that fits no task: the times
+between which a sample of a run lies (approximate quantiles), and in `sampling.py` which messages
+hang together.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import astuple, dataclass
+from functools import partial, reduce
+from pathlib import Path
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructField, StructType
 
+from antecede.core.errors import LocalError
+from antecede.eventlog.atomic_files import write_whole
+from antecede.eventlog.parquet import ArrowBatch, ArrowSchema, ArrowTable
+from antecede.eventlog.rules import JUDGED
 from antecede.eventlog.schema import ALL_COLUMNS
 from antecede_audit.jobs.event_logs import check_separate, distinct_names
-from antecede_audit.measure.distributions import distributions_of
-from antecede_audit.measure.figures import PACKET_TOTALS, Figures, run_row
-from antecede_audit.measure.non_causal import COPIES_MAX, TimeSample
-from antecede_audit.spark.event_logs import find_source_anywhere, narrowed, read_logs
-from antecede_audit.spark.job_names import named_jobs
-from antecede_audit.spark.measure_stages import (
-    buffering_delays,
-    find_stretches,
-    histograms,
-    message_instants,
-    non_causal_delays,
-    rows_by_run,
-    travelling,
+from antecede_audit.measure.distributions import TALLIES, Tally, by_run, merged
+from antecede_audit.measure.figures import Figures
+from antecede_audit.measure.instants import INSTANTS, LANE, MESSAGE, MOMENTS, instants_of
+from antecede_audit.measure.non_causal import (
+    ACCURACY_MAX,
+    COPIES_MAX,
+    STRETCHES,
+    TimeSample,
+    edges_of,
+    tally_lateness,
 )
-from antecede_audit.spark.schemas import EVENTS
+from antecede_audit.measure.profile import (
+    CHANNELS,
+    COPIES,
+    DISTRIBUTIONS,
+    NOMINAL,
+    PROCESSES,
+    RECORDED,
+    TABLES,
+    TIMELINE,
+    RunProfile,
+    buckets_in,
+    channels_of,
+    merged_channels,
+    merged_processes,
+    moments_of_copies,
+    no_messages,
+    nominal_copies,
+    processes_of_channels,
+    processes_of_messages,
+    processes_of_names,
+    profile_of,
+    slices_of,
+    tally_channels,
+    tally_flights,
+    tally_moments,
+    tally_processes,
+    tally_structure,
+    tally_times,
+    times_of,
+)
+from antecede_audit.measure.quantities import MEASURES
+from antecede_audit.measure.runs import (
+    EVENT_TOTALS,
+    event_totals,
+    merged_totals,
+    moments_at_places,
+    rows_of_runs,
+    tally_copies,
+    tally_places,
+)
+from antecede_audit.measure.structure import COLUMNS, STRUCTURE, structured_batches
+from antecede_audit.shuffle import partitions_by_size
+from antecede_audit.spark import schemas
+from antecede_audit.spark.event_logs import (
+    find_source_anywhere,
+    narrowed,
+    read_logs,
+    stored_types,
+    with_all_columns,
+)
+from antecede_audit.spark.job_names import named, named_jobs
+from antecede_audit.spark.sampling import ENTRIES_MAX, Sampled, run_sizes, sampled
+from antecede_audit.spark.schemas import EVENTS, WORKLOAD, with_run_id
 from antecede_audit.spark.settings import persisted
-from antecede_audit.spark.storage import Storage
+from antecede_audit.spark.shuffle import default_partitions
+from antecede_audit.spark.storage import Storage, literal
 from antecede_audit.spark.survey import gather_facts
+from antecede_audit.spark.written_rows import check_rows
 
-SENDER_BUFFER: Final = "sender_buffer"
-IN_TRANSIT: Final = "in_transit"
-RECEIVER_BUFFER: Final = "receiver_buffer"
-PLACES: Final = (SENDER_BUFFER, RECEIVER_BUFFER, IN_TRANSIT)
-MOST: Final = tuple(f"{place}_max" for place in PLACES)
+BATCH_ROWS: Final = 1 << 16
+"""So many rows at a time go from Python to Spark."""
 
-WIDE: Final = "decimal(38,0)"
-"""Sums of times of day do not fit 64 bits."""
+NEEDED: Final = (*MESSAGE, "target", "process", "kind", "time_ns")
+"""What copies are made of."""
+
+
+# Rows of a task.
+
+
+def counted(
+    table: DataFrame, stage: Callable[[ArrowTable], ArrowTable], schema: ArrowSchema
+) -> DataFrame:
+    """What a function makes of each partition of a table, as a table of this schema."""
+    step = partial(of_partition, stage=stage, schema=schema)
+    return table.mapInArrow(named(step), from_arrow_schema(schema))
+
+
+def walked(
+    table: DataFrame,
+    stage: Callable[[Iterable[ArrowBatch]], Iterator[ArrowTable]],
+    schema: ArrowSchema = TALLIES,
+) -> DataFrame:
+    """The same of a function that goes through the batches of a partition one by one."""
+    step = partial(of_batches, stage=stage, schema=schema)
+    return table.mapInArrow(named(step), from_arrow_schema(schema))
+
+
+def of_partition(
+    batches: Iterable[ArrowBatch], stage: Callable[[ArrowTable], ArrowTable], schema: ArrowSchema
+) -> Iterator[ArrowBatch]:
+    """What a function makes of all batches together; of none, nothing."""
+    rows = [*batches]
+    if rows:
+        found = stage(pa.Table.from_batches(rows))
+        yield from found.cast(schema).to_batches(max_chunksize=BATCH_ROWS)
+
+
+def of_batches(
+    batches: Iterable[ArrowBatch],
+    stage: Callable[[Iterable[ArrowBatch]], Iterator[ArrowTable]],
+    schema: ArrowSchema,
+) -> Iterator[ArrowBatch]:
+    """What a function makes of batches, one after the other."""
+    for found in stage(batches):
+        yield from found.cast(schema).to_batches(max_chunksize=BATCH_ROWS)
+
+
+def together(parts: Sequence[DataFrame], tasks: int) -> DataFrame:
+    """Tallies of many tasks added up: those of one run are in one task."""
+    tallies = reduce(DataFrame.unionByName, parts)
+    return counted(tallies.repartition(tasks, "run_id"), merged, TALLIES)
+
+
+def lanes_in_order(moments: DataFrame, tasks: int) -> DataFrame:
+    """Moments by lane, in the order of time. In, out: `MOMENTS`."""
+    return moments.repartition(tasks, *LANE).sortWithinPartitions(*LANE, "time_ns")
+
+
+def copies_of(events: DataFrame, tasks: int) -> DataFrame:
+    """The copies of these events. In: the event log and run_id. Out: `INSTANTS`."""
+    rows = events.where(F.col("sender").isNotNull()).select(*NEEDED)
+    return counted(rows.repartition(tasks, *MESSAGE), instants_of, INSTANTS)
+
+
+# Metrics.
 
 
 def measure_logs(
@@ -57,8 +183,8 @@ def measure_logs(
     copies if it has more.
     """
     with ExitStack() as stack:
-        describe = stack.enter_context(named_jobs(session, "metrics"))
-        describe("looking at the log")
+        describe = stack.enter_context(named_jobs(session, "measure"))
+        describe("runs of the log")
         places = stack.enter_context(Storage(session))
         sources = [find_source_anywhere(path, places) for path in paths]
         written = read_logs(session, sources, ALL_COLUMNS)
@@ -68,12 +194,12 @@ def measure_logs(
         names = distinct_names(runs)
         shared = [run.run_id for run, name in zip(runs, names, strict=True) if run.run_id != name]
         log = with_distinct_names(events, shared).select("run_id", *EVENTS.names)
-        instants = persisted(message_instants(log), stack)
+        tasks = partitions_by_size(default_partitions(session), sum(run.events for run in runs))
+        instants = persisted(copies_of(log, tasks), stack)
         sizes = {name: run.copies for run, name in zip(runs, names, strict=True)}
-        describe("looking for stretches to sample")
+        describe("stretches of large runs")
         stretches = find_stretches(instants, sizes, copies_max) if non_causal else []
-        describe("measuring")
-        return measured_runs(log, instants, non_causal=non_causal, stretches=stretches)
+        return measured_runs(log, instants, tasks, describe, non_causal, stretches)
 
 
 def with_distinct_names(events: DataFrame, shared: Sequence[str]) -> DataFrame:
@@ -92,186 +218,330 @@ def with_distinct_names(events: DataFrame, shared: Sequence[str]) -> DataFrame:
 def measured_runs(
     events: DataFrame,
     instants: DataFrame,
-    *,
-    non_causal: bool = True,
-    stretches: Sequence[TimeSample] = (),
+    tasks: int,
+    describe: Callable[[str], None],
+    non_causal: bool,
+    stretches: Sequence[TimeSample],
 ) -> list[Figures]:
     """Every figure of every run that submitted anything: run_id and the columns of `MEASURED`.
 
-    `instants` is `message_instants(events)`: it is used several times, so whoever has the room may
-    want to keep it. Without `non_causal` the figures of that delay are null; of runs that have
-    `stretches` they are estimated from those.
-
-    In: run_id and the columns of the event log; those of `message_instants`.
+    Without `non_causal` the figures of that delay are null; of runs that have `stretches` they are
+    estimated from those. In: run_id and the event log; `INSTANTS`.
     """
-    durations = unpivoted(buffering_delays(instants).drop("sender", "sequence", "target"))
+    describe("packets")
+    totals = counted(events, event_totals, EVENT_TOTALS).toArrow()
+    describe("delays and buffers")
+    moments = counted(instants, moments_at_places, MOMENTS)
+    parts = [
+        counted(instants, tally_copies, TALLIES),
+        walked(lanes_in_order(moments, tasks), tally_places),
+    ]
     if non_causal:
-        durations = durations.unionByName(unpivoted(non_causal_delays(instants, stretches)))
-    totals = rows_by_run(event_totals(events))
-    levels = rows_by_run(occupancy_figures(level_changes(instants)))
-    buckets = rows_by_run(histograms(durations))
-    rows = []
-    for run_id, [sent] in sorted(rows_by_run(message_figures(sender_totals(instants))).items()):
-        last_ns = max(row["last_ns"] for row in totals[run_id])
-        submitted = [row["first_ns"] for row in totals[run_id] if row["kind"] == "submitted"]
-        under_way_ns = sent["open"] * last_ns - int(sent["open_since_ns"] or 0)
-        found = {
-            **sent.asDict(),
-            "first_ns": min(submitted),
-            "last_ns": last_ns,
-            "transit_ns": (sent["transit_ns"] or 0.0) + under_way_ns,
-            **(levels[run_id][0].asDict() if levels[run_id] else dict.fromkeys(MOST)),
-        }
-        packets = packets_in(totals[run_id])
-        rows.append(run_row(run_id, packets, found, distributions_of(buckets[run_id])))
-    return rows
+        parts.append(tallies_of_lateness(instants, stretches))
+    return rows_of_runs(together(parts, tasks).toArrow(), merged_totals(totals))
 
 
-def packets_in(totals: Sequence[Row]) -> list[Figures]:
-    """What was transmitted of every kind of packet, retransmissions included.
+def find_stretches(
+    instants: DataFrame, sizes: Mapping[str, int], copies_max: int = COPIES_MAX
+) -> list[TimeSample]:
+    """Which stretches to look at, of the runs with more copies than `copies_max`.
 
-    In: rows of `event_totals`, of one run. Out: rows of `PACKET_TOTALS`.
+    Spark's approximate quantiles: exact ones would take a sort of all copies, for a sample.
+
+    In: `INSTANTS`; by run, how many copies it has, or somewhat more.
     """
+    large = {run: copies for run, copies in sizes.items() if copies > copies_max}
+    if not large:
+        return []
+    columns = []
+    for place, (run, copies) in enumerate(large.items()):
+        ours = F.when(F.col("run_id") == run, F.col("submitted_ns"))
+        shares = [share for edges in edges_of(copies_max / copies) for share in edges]
+        accuracy = min(ACCURACY_MAX, 20 * STRETCHES * -(-copies // copies_max))
+        columns.append(F.percentile_approx(ours, shares, accuracy).alias(str(place)))
+    travels = (F.col("sender") != F.col("target")) & F.col("delivered_ns").isNotNull()
+    row = instants.where(travels).agg(*columns).collect()[0]
     return [
-        {name: row[name] for name in PACKET_TOTALS.names}
-        for row in totals
-        if row["kind"] == "transmitted"
+        TimeSample(
+            run_id=run,
+            number=number,
+            past_ns=row[place][3 * number],
+            first_ns=row[place][3 * number + 1],
+            last_ns=row[place][3 * number + 2],
+        )
+        for place, run in enumerate(large)
+        for number in range(STRETCHES if row[place] else 0)
     ]
 
 
-def unpivoted(delays: DataFrame) -> DataFrame:
-    """Delays below each other instead of beside each other; nulls are left out.
+def tallies_of_lateness(instants: DataFrame, stretches: Sequence[TimeSample]) -> DataFrame:
+    """How much later than necessary copies were delivered: `TALLIES`; a task for each run.
 
-    In:  run_id, and any of <delay>_ns.
-    Out: run_id, measure (the delay), value, count (1).
+    Of a run that has stretches only these are looked at, a task for each. In: `INSTANTS`.
     """
-    names = [name for name in delays.columns if name.endswith("_ns")]
-    named = delays.select("run_id", *(F.col(one).alias(one.removesuffix("_ns")) for one in names))
-    rows = named.unpivot("run_id", tuple(named.columns[1:]), "measure", "value")
-    return rows.where(F.col("value").isNotNull()).withColumn("count", F.lit(1).cast("bigint"))
+    groups = in_stretches(instants, stretches).groupBy("run_id", "number")
+    return groups.applyInArrow(named(tally_lateness), from_arrow_schema(TALLIES))
 
 
-def event_totals(events: DataFrame) -> DataFrame:
-    """Counts and sums of events, by what sort they are.
+def in_stretches(copies: DataFrame, stretches: Sequence[TimeSample]) -> DataFrame:
+    """The copies that are looked at.
 
-    In:  run_id, kind, sender, packet_kind, time_ns, payload_bytes, metadata_bytes.
-    Out: run_id, kind, packet_kind, packets (events, of whatever kind), carrying, payload_bytes,
-         metadata_bytes, first_ns, last_ns.
+    In:  run_id, submitted_ns, and more.
+    Out: the same, number (of the stretch, 0 for a whole run) and first_ns (null for a whole run).
     """
-    return events.groupBy("run_id", "kind", "packet_kind").agg(
-        F.count("*").alias("packets"),
-        F.count("sender").alias("carrying"),
-        F.sum(F.col("payload_bytes").cast("bigint")).alias("payload_bytes"),
-        F.sum(F.col("metadata_bytes").cast("bigint")).alias("metadata_bytes"),
-        F.min("time_ns").alias("first_ns"),
-        F.max("time_ns").alias("last_ns"),
+    whole = copies.select("*", F.lit(0).alias("number"), F.lit(None).cast("long").alias("first_ns"))
+    if not stretches:
+        return whole
+    large = sorted({stretch.run_id for stretch in stretches})
+    table = copies.sparkSession.createDataFrame(
+        [astuple(stretch) for stretch in stretches],
+        "run_id string, number int, past_ns long, first_ns long, last_ns long",
     )
+    within = F.col("submitted_ns").between(F.col("past_ns"), F.col("last_ns"))
+    parts = copies.join(F.broadcast(table), on="run_id", how="inner").where(within)
+    return whole.where(~F.col("run_id").isin(large)).unionByName(parts.select(*whole.columns))
 
 
-def sender_totals(instants: DataFrame) -> DataFrame:
-    """What each sender sent, and for how long its copies were under way.
+# Profiles: what is read.
 
-    In:  run_id, sender, sequence, target, and the four <kind>_ns.
-    Out: run_id, sender, messages, copies, delivered, delivered_ns (the last), transit_ns (of all
-         copies that arrived, together), open and open_since_ns (those that did not: how many, and
-         the sum of when they left).
+
+def read_workload(session: SparkSession, folder: str, run_id: str | None = None) -> DataFrame:
+    """The workload in a folder: run_id and the columns of a workload, of one run or of all."""
+    table = read_table(session, f"{folder}/workload", WORKLOAD)
+    if table is None:
+        raise LocalError(f"{folder} has no workload: `antecede ingest` makes one")
+    return of_run(table, run_id)
+
+
+def read_names(session: SparkSession, folder: str, run_id: str | None = None) -> DataFrame:
+    """What the processes are called: run_id, process, name; empty if nobody has said so."""
+    table = read_table(session, f"{folder}/processes", schemas.PROCESSES)
+    if table is None:
+        return session.createDataFrame([], with_run_id(schemas.PROCESSES))
+    return of_run(table, run_id)
+
+
+def read_events(session: SparkSession, folder: str, run_id: str | None = None) -> DataFrame | None:
+    """The event log in a folder, or None if there is none: run_id and what says what caused what.
+
+    `LocalError` names a row that is wrong, if there is one.
     """
-    travels = F.col("sender") != F.col("target")
-    came_ns = F.coalesce(F.col("arrived_ns"), F.col("delivered_ns"))
-    is_open = travels & F.col("transmitted_ns").isNotNull() & came_ns.isNull()
-    # By message first, of which there is one however many copies it has.
-    of_message = instants.groupBy("run_id", "sender", "sequence").agg(
-        F.count_if(travels).alias("copies"),
-        F.count_if(travels & F.col("delivered_ns").isNotNull()).alias("delivered"),
-        F.max("delivered_ns").alias("delivered_ns"),
-        F.sum(F.when(travels, came_ns - F.col("transmitted_ns"))).alias("transit_ns"),
-        F.count_if(is_open).alias("open"),
-        F.sum(F.when(is_open, F.col("transmitted_ns")).cast(WIDE)).alias("open_since_ns"),
-    )
-    wide = of_message.withColumn("transit_ns", F.col("transit_ns").cast("double"))
-    return wide.groupBy("run_id", "sender").agg(F.count("*").alias("messages"), *summed())
+    stored = stored_types(None, JUDGED)
+    schema = StructType([StructField(name, of) for name, of in stored.items()])
+    table = read_table(session, f"{folder}/events", schema)
+    if table is None:
+        return None
+    ours = of_run(table, run_id)
+    gather_facts(with_all_columns(ours))
+    return narrowed(ours)
 
 
-def message_figures(senders: DataFrame) -> DataFrame:
-    """How many messages and copies there were in a run, and how many were under way.
+def read_table(session: SparkSession, path: str, schema: StructType) -> DataFrame | None:
+    """The dataset at a path, or None if there is none; its run ids come from its folders."""
+    try:
+        return session.read.schema(with_run_id(schema)).parquet(literal(path))
+    except AnalysisException as error:
+        if error.getCondition() == "PATH_NOT_FOUND":
+            return None
+        raise LocalError(f"cannot read {path}: {error.getMessage()}") from error
 
-    In:  the columns of `sender_totals`.
-    Out: run_id, messages, copies, delivered, delivered_ns, transit_ns, open, open_since_ns, and
-         senders: how many had a copy under way for a while.
+
+def of_run(table: DataFrame, run_id: str | None) -> DataFrame:
+    """The rows of one run, or all of them."""
+    return table if run_id is None else table.where(F.col("run_id") == run_id)
+
+
+# Profiles: what is found.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileTables:
+    """What a profile is made from, each kept by Spark as it is used more than once."""
+
+    structure: DataFrame
+    channels: DataFrame
+    processes: DataFrame
+    copies: DataFrame
+    times: str
+
+
+def profile(
+    session: SparkSession,
+    source: str,
+    out: str,
+    *,
+    run_id: str | None = None,
+    entries_max: int = ENTRIES_MAX,
+) -> list[RunProfile]:
+    """Profile the runs in the folder `source`, or one of them; write `TABLES` into `out`.
+
+    Of runs with more messages, copies and causes than `entries_max` the structure is estimated.
     """
-    return senders.groupBy("run_id").agg(
-        F.sum("messages").alias("messages"),
-        *summed(),
-        F.count_if((F.col("transit_ns") > 0) | (F.col("open") > 0)).alias("senders"),
-    )
+    places = Storage(session)
+    places.check_replaceable(out, list(TABLES))
+    with ExitStack() as stack:
+        describe = stack.enter_context(named_jobs(session, "profile"))
+        describe("runs of the workload")
+        workload = read_workload(session, source, run_id)
+        sizes = run_sizes(workload)
+        if not sizes:
+            raise LocalError(no_messages(source, run_id))
+        entries = sum(one.entries for one in sizes.values())
+        tasks = partitions_by_size(default_partitions(session), entries)
+        describe("samples of large runs")
+        sample = sampled(workload, sizes, stack, entries_max)
+        describe("causes and effects")
+        tables = prepared(workload, sample, source, run_id, tasks, stack)
+        found = {
+            run: tallies
+            for run, tallies in by_run(tallied(tables, tasks, describe)).items()
+            if run in sizes
+        }
+        parts = written_tables(session, tables, found, sample)
+        with places.replacing(out, list(TABLES)) as stage:
+            for name, table in parts.items():
+                describe(f"writing {name}")
+                table.write.partitionBy("run_id").parquet(f"{stage}/{name}")
+                check_rows(places, f"{stage}/{name}", table.count())
+        return [
+            profile_of(run, tallies, tables.times, sample.messages.get(run))
+            for run, tallies in sorted(found.items())
+        ]
 
 
-def summed() -> list[Column]:
-    """The figures of messages or senders, of all of them together."""
-    sums = ("copies", "delivered", "transit_ns", "open", "open_since_ns")
-    last = F.max("delivered_ns").alias("delivered_ns")
-    return [last, *(F.sum(name).alias(name) for name in sums)]
+def causal_structure(workload: DataFrame) -> DataFrame:
+    """Where each message stands among its causes and effects; the same however it is partitioned.
 
-
-def level_changes(instants: DataFrame) -> DataFrame:
-    """Every coming and going, those of one moment added up.
-
-    In:  run_id, sender, sequence, target, and the four <kind>_ns.
-    Out: run_id, place, process, time_ns, change.
+    In:  run_id and the columns of a workload.
+    Out: run_id, message_id, sender, targets, delay_ns, payload_bytes as they were, and
+         rank            its place in the order of times, from 0; causes come before effects
+         cause_ranks     its causes by their ranks, those that are missing left out
+         depth, ready_ns the longest chain of causes before it, and when it leaves over a network
+                         that takes no time; null if it never can
+         conversation    the rank of a message that stands for all that causes connect
+         begun_ns        the least ready_ns of its conversation
+         errand          the errand it is sent on, by number
+         target_errands, target_answers, target_effects
+                         for each target: which errand it is delivered to there, which message of
+                         that process it answers (its rank, or null), and how many messages that
+                         process sends because of it
     """
-    submitted, transmitted = F.col("submitted_ns"), F.col("transmitted_ns")
-    arrived, delivered = F.col("arrived_ns"), F.col("delivered_ns")
-    # A copy of which the log does not say that it left or arrived did so when it was delivered.
-    left = F.coalesce(transmitted, delivered)
-    came = F.coalesce(arrived, delivered)
-    sender, target = F.col("sender"), F.col("target")
-    changes = F.array(
-        change(SENDER_BUFFER, sender, submitted, 1),
-        change(SENDER_BUFFER, sender, left, -1),
-        change(IN_TRANSIT, sender, transmitted, 1),
-        change(IN_TRANSIT, sender, F.when(transmitted.isNotNull(), came), -1),
-        change(RECEIVER_BUFFER, target, arrived, 1),
-        change(RECEIVER_BUFFER, target, F.when(arrived.isNotNull(), delivered), -1),
+    ordered = (
+        workload.select(*COLUMNS).repartition("run_id").sortWithinPartitions("run_id", "message_id")
     )
-    rows = travelling(instants).select("run_id", F.explode(changes).alias("row"))
-    known = rows.where(F.col("row.time_ns").isNotNull()).select("run_id", "row.*")
-    # Laid out by place at once, as the levels need it, there is one shuffle instead of two.
-    return (
-        known.repartition("run_id", "place", "process")
-        .groupBy("run_id", "place", "process", "time_ns")
-        .agg(F.sum("change").alias("change"))
+    return ordered.mapInArrow(named(structured_batches), from_arrow_schema(STRUCTURE))
+
+
+def prepared(
+    workload: DataFrame,
+    sample: Sampled,
+    source: str,
+    run_id: str | None,
+    tasks: int,
+    stack: ExitStack,
+) -> ProfileTables:
+    """Read what else there is, and work out what several stages need."""
+    session = workload.sparkSession
+    structure = persisted(causal_structure(sample.workload), stack)
+    events = read_events(session, source, run_id)
+    if events is None:
+        copies = counted(structure, nominal_copies, COPIES)
+    else:
+        both = events.where(F.col("kind").isin("submitted", "delivered"))
+        copies = copies_of(both, tasks).select(*COPIES.names)
+    channels = counted(workload, channels_of, CHANNELS).repartition(tasks, "run_id", "sender")
+    channels = persisted(counted(channels, merged_channels, CHANNELS), stack)
+    processes = [
+        counted(channels, processes_of_channels, PROCESSES),
+        counted(workload, processes_of_messages, PROCESSES),
+        counted(read_names(session, source, run_id), processes_of_names, PROCESSES),
+    ]
+    rows = reduce(DataFrame.unionByName, processes).repartition(tasks, "run_id", "process")
+    return ProfileTables(
+        structure=structure,
+        channels=channels,
+        processes=persisted(counted(rows, merged_processes, PROCESSES), stack),
+        copies=persisted(copies, stack),
+        times=NOMINAL if events is None else RECORDED,
     )
 
 
-def change(place: str, process: Column, time_ns: Column, by: int) -> Column:
-    """A coming or going; nothing of the sort if the time is null."""
-    return F.struct(
-        F.lit(place).alias("place"),
-        process.alias("process"),
-        time_ns.alias("time_ns"),
-        F.lit(by).alias("change"),
-    )
+def tallied(tables: ProfileTables, tasks: int, describe: Callable[[str], None]) -> ArrowTable:
+    """Everything that is counted of all runs: `TALLIES`."""
+    describe("first and last event of runs")
+    when = merged(counted(tables.copies, tally_times, TALLIES).toArrow())
+    runs = {run: times_of(found) for run, found in by_run(when).items()}
+    describe("structure, gaps and levels")
+    moments = lanes_in_order(counted(tables.copies, moments_of_copies, MOMENTS), tasks)
+    parts = [
+        walked(tables.structure, tally_structure),
+        walked(moments, partial(tally_moments, runs=runs)),
+        counted(tables.copies, tally_flights, TALLIES),
+        counted(tables.processes, tally_processes, TALLIES),
+        counted(tables.channels, tally_channels, TALLIES),
+    ]
+    return pa.concat_tables([when, together(parts, tasks).toArrow()])
 
 
-def occupancy_figures(changes: DataFrame) -> DataFrame:
-    """The most copies that ever were at one process, for each place.
+def written_tables(
+    session: SparkSession,
+    tables: ProfileTables,
+    found: Mapping[str, Mapping[str, Sequence[Tally]]],
+    sample: Sampled,
+) -> dict[str, DataFrame]:
+    """`TABLES`; what fits a summary comes from this process."""
+    slices = [row for run, tallies in found.items() for row in slices_of(run, tallies)]
+    buckets = [
+        row
+        for run, tallies in found.items()
+        for row in buckets_in(run, tallies, tables.times, sampled=run in sample.messages)
+    ]
+    return {
+        "processes": tables.processes,
+        "channels": tables.channels,
+        "distributions": session.createDataFrame(pa.Table.from_pylist(buckets, DISTRIBUTIONS)),
+        "timeline": session.createDataFrame(pa.Table.from_pylist(slices, TIMELINE)),
+    }
 
-    In:  the columns of `level_changes`.
-    Out: run_id, sender_buffer_max, receiver_buffer_max, in_transit_max.
-    """
-    so_far = (
-        Window.partitionBy("run_id", "place", "process")
-        .orderBy("time_ns")
-        .rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    )
-    levels = changes.select("run_id", "place", F.sum("change").over(so_far).alias("level"))
-    most = (
-        F.coalesce(
-            F.greatest(F.max(F.when(F.col("place") == place, F.col("level"))), F.lit(0)),
-            F.lit(0),
-        )
-        .cast("bigint")
-        .alias(f"{place}_max")
-        for place in PLACES
-    )
-    return levels.groupBy("run_id").agg(*most)
+
+# Profiles: the summary.
+
+
+COUNTS: Final = (
+    "messages",
+    "copies",
+    "processes",
+    "channels",
+    "conversations",
+    "spontaneous",
+    "stuck",
+    "first_ns",
+    "last_ns",
+)
+
+
+def summary_object(source: str, runs: Sequence[RunProfile]) -> dict[str, object]:
+    """What `summary.json` says."""
+    return {
+        "source": source,
+        "runs": {run.run_id: run_object(run) for run in runs},
+        "meaning": {
+            name: f"{measure.meaning} ({measure.unit})" if measure.unit else measure.meaning
+            for name, measure in MEASURES.items()
+        },
+    }
+
+
+def run_object(run: RunProfile) -> dict[str, object]:
+    """What `summary.json` says about one run."""
+    counts: dict[str, object] = {name: getattr(run, name) for name in COUNTS}
+    measures = {
+        name: run.distributions[name].figures() for name in MEASURES if name in run.distributions
+    }
+    estimated = None if run.sampled is None else {"messages": run.sampled, "of": run.messages}
+    return {"times": run.times, **counts, "estimated_from": estimated, "measures": measures}
+
+
+def write_json(file: Path, content: dict[str, object]) -> None:
+    """Write an object so that people can read it too; the file appears when it is complete."""
+    write_whole(file, f"{json.dumps(content, indent=2)}\n".encode())

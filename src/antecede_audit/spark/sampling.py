@@ -193,9 +193,3 @@ def chosen_messages(placed: DataFrame, share: float, wanted: int) -> DataFrame:
 def unit(name: Column) -> Column:
     """A number from 0 up to, not including, 1; the same for the same name."""
     return F.pmod(F.xxhash64(name), F.lit(HASHES)) / F.lit(float(HASHES))
-
-
-def scaled(count: int, run_id: str, sample: Sampled) -> int:
-    """How many there will be in a run, by how many there are of it in the sample."""
-    taken = sample.messages.get(run_id)
-    return count if taken is None else round(count * sample.sizes[run_id].messages / max(1, taken))

@@ -23,7 +23,7 @@ CHECK_ROWS_SHOWN: Final = 20
 REJECT_COLUMNS: Final = ("source", "position", "reason", "excerpt")
 
 ROWS_SHOWN: Final = 12
-"""Of reasons, clocks and pairs so many are printed; summary.json has them all."""
+"""At most this many reasons, clocks and pairs are printed; summary.json has them all."""
 
 HOUR_NS: Final = 3_600_000_000_000
 DAY_NS: Final = 24 * HOUR_NS

@@ -21,13 +21,13 @@ from antecede_cli.spark import (
 )
 
 if TYPE_CHECKING:
-    from antecede_audit.measure.run_profile import RunProfile
+    from antecede_audit.measure.profile import RunProfile
 
 RUNS_SHOWN: Final = 40
 WRITTEN: Final = ("metrics.parquet", "metrics.csv", "metrics.json")
 
 PROFILES_SHOWN: Final = 6
-"""Of so many runs the tables are printed and the plots drawn; the files are about all of them."""
+"""Tables are printed and plots drawn of at most this many runs; the files are about all of them."""
 
 SUMMARY: Final = "summary.json"
 BESIDE: Final = (SUMMARY, "plots")
@@ -80,7 +80,7 @@ a workload), all else on Spark, as is everything if --master is given; the figur
     default=True,
     help="Compare every delivery with the earliest possible one.  [default: yes]",
 )
-@click.option("--run", "run_id", help="Only the run of this name, of a workload.")
+@click.option("--run", "run_id", help="With --workload: only the run of this name.")
 @click.option(
     "--sample-above",
     type=COUNT,
@@ -181,7 +181,8 @@ def measure_workload(
     """What a workload is like."""
     need_spark()
     from antecede_audit.jobs.profile import profile_here
-    from antecede_audit.spark.profile import TABLES, profile, summary_object, write_json
+    from antecede_audit.measure.profile import TABLES
+    from antecede_audit.spark.measure import profile, summary_object, write_json
     from antecede_audit.spark.sampling import ENTRIES_MAX
     from antecede_audit.spark.storage import is_local_path
 
@@ -304,7 +305,7 @@ def heading(run: "RunProfile") -> str:
 
 def caption(run: "RunProfile") -> str:
     """What to know about the figures."""
-    from antecede_audit.measure.run_profile import RECORDED
+    from antecede_audit.measure.profile import RECORDED
 
     be = "is" if run.spontaneous == 1 else "are"
     parts = [f"{counted(run.spontaneous, 'message')} {be} spontaneous."]

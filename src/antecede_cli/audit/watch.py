@@ -61,7 +61,9 @@ have awaited; the latest row counts.
     type=click.Choice(["process", "trace"]),
     help="What counts as a cause, as for `antecede audit`.",
 )
-@option_with_default("--every", type=DURATION, default="10s", help="Look that often.")
+@option_with_default(
+    "--every", type=DURATION, default="10s", help="How often to look for new files."
+)
 @option_with_default(
     "--patience",
     type=DURATION,
@@ -69,22 +71,27 @@ have awaited; the latest row counts.
     help="A process that is silent for longer no longer holds up the judgement of the others.",
 )
 @option_with_default(
-    "--lost-after", type=DURATION, default="60s", help="What takes longer is reported lost."
+    "--lost-after",
+    type=DURATION,
+    default="60s",
+    help="A message that is not delivered within this time is reported lost.",
 )
 @option_with_default(
     "--horizon",
     type=DURATION,
     default="600s",
-    help="What takes longer no longer keeps everything since then in memory.",
+    help="A message that takes longer no longer keeps everything since it was sent in memory.",
 )
 @option_with_default(
     "--longest",
     type=DURATION,
     default="60s",
-    help="Of spans: one that takes longer may be told too late to be judged.",
+    help="For spans: one that lasts longer may come too late to be judged.",
 )
-@click.option("--once", is_flag=True, help="Judge what is there, and stop.")
-@click.option("--finish", is_flag=True, help="Nothing more will come: judge everything.")
+@click.option("--once", is_flag=True, help="Judge what is there now, and stop.")
+@click.option(
+    "--finish", is_flag=True, help="With --once: nothing more will come, so judge everything."
+)
 @click.option("--master", help="A Spark master URL.  [default: this machine]")
 @click.pass_context
 def command(

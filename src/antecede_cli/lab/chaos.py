@@ -59,17 +59,23 @@ machine does in between is not, so a finding of real processes may need several 
 @click.command(epilog=EPILOG, short_help="Kill nodes, cut them off, and judge what is left.")
 @option_with_default("--seed", type=COUNT, default=1)
 @option_with_default("--nodes", type=click.IntRange(3, 50), default=5)
-@click.option("--time", "duration", type=DURATION, help="Draw faults for so long.")
-@click.option("--faults", type=COUNT, help=f"Or: so many of them.  [default: {FAULTS}]")
-@option_with_default("--rate", type=NUMBER, default=60.0, help="Messages a second.")
+@click.option("--time", "duration", type=DURATION, help="Draw faults for this long.")
+@click.option("--faults", type=COUNT, help=f"Or: draw this many faults.  [default: {FAULTS}]")
+@option_with_default("--rate", type=NUMBER, default=60.0, help="Messages a second, of all nodes.")
 @click.option(
-    "--journal", is_flag=True, help="Nodes have journals: who is killed goes on, all kept."
+    "--journal",
+    is_flag=True,
+    help="Nodes have journals: one that is killed goes on and loses nothing.",
 )
-@click.option("--simulated", type=COUNT, help="Judge so many simulated clusters instead.")
-@option_with_default("--protocol", default="hybrid", help="With --simulated.")
+@click.option("--simulated", type=COUNT, help="Judge this many simulated clusters instead.")
+@option_with_default("--protocol", default="hybrid", help="The protocol, with --simulated.")
 @click.option("--list", "listing", is_flag=True, help="Show the schedule and stop.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write it there too.")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the report to this file, too.",
+)
 def command(
     seed: int,
     nodes: int,
@@ -110,7 +116,7 @@ def command(
 def run_simulated(
     protocol: str, seed: int, runs: int, journal: bool, as_json: bool, out: Path | None
 ) -> None:
-    """Judge so many simulated clusters, from this seed on."""
+    """Judge this many simulated clusters, from this seed on."""
     totals: Counter[str] = Counter()
     wrong: dict[int, dict[str, int]] = {}
     with progress_bar(*COLUMNS) as bar:

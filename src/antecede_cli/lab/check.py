@@ -32,7 +32,7 @@ SHOWN: Final = {
 """How these verdicts stand in the table; all others are bad news."""
 
 FAULTS: Final = click.IntRange(0, 1_000)
-"""How many faults of a kind can be asked for; a search with so many ends at its limit of states."""
+"""At most this many faults of a kind: a search with more would end at its limit of states."""
 
 EPILOG: Final = """
 \b
@@ -50,7 +50,7 @@ The exit status is 1 if something was wrong, and the smallest failure found is t
 
 
 @click.command(epilog=EPILOG)
-@option_with_default("--protocol", default="hybrid", help="Its name, or module:INFO.")
+@option_with_default("--protocol", default="hybrid", help="The name of a protocol, or module:INFO.")
 @option_with_default(
     "--program",
     "wanted",
@@ -71,17 +71,17 @@ The exit status is 1 if something was wrong, and the smallest failure found is t
     "--programs-max",
     type=click.IntRange(1, 1 << 62),
     default=500,
-    help="With --every: at most so many, taken evenly from all of them.",
+    help="With --every: at most this many programs, taken evenly from all of them.",
 )
-@option_with_default("--losses", type=FAULTS, default=1, help="Packets lost.")
-@option_with_default("--duplications", type=FAULTS, default=0, help="Packets doubled.")
+@option_with_default("--losses", type=FAULTS, default=1, help="Packets lost, at most.")
+@option_with_default("--duplications", type=FAULTS, default=0, help="Packets doubled, at most.")
 @option_with_default(
     "--expiries",
     type=FAULTS,
     default=0,
     help="Times each process's timer fires between other steps (always when nothing else happens).",
 )
-@option_with_default("--crashes", type=FAULTS, default=0, help="Processes that crash.")
+@option_with_default("--crashes", type=FAULTS, default=0, help="Processes that crash, at most.")
 @option_with_default(
     "--expulsions",
     type=FAULTS,
@@ -114,7 +114,8 @@ def command(
     """Explore every interleaving of small programs over a real protocol.
 
     A program says which process sends what to whom, and after which delivery. Whatever the network
-    may do with it is done: packets arrive in every order, and up to so many are lost or doubled. At
+    may do with it is done: packets arrive in every order, are lost and doubled (--losses,
+    --duplications). At
     every delivery the order is judged from the definition; wherever nothing is in flight any more,
     every message must still arrive once nothing gets lost. With --crashes or --expulsions processes
     stop, and expel each other; then no cause may come after its effect, and those whom nobody has

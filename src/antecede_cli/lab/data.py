@@ -52,34 +52,36 @@ def list_sets() -> None:
         click.echo(f"{'':22} {one.licence}")
 
 
-@command.command("fetch", epilog=FETCH_EPILOG)
+@command.command("fetch", short_help="Fetch sets of traces into a folder.", epilog=FETCH_EPILOG)
 @click.argument("names", nargs=-1, metavar="[SET]...")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     required=True,
-    help="The folder to have them in.",
+    help="The folder to put them into.",
 )
 @click.option(
     "--from",
     "source",
     type=click.Path(file_okay=False, exists=True, path_type=Path),
-    help="A folder that has them already, instead of the network.",
+    help="Copy the files from this folder instead of fetching them over the network.",
 )
 def fetch_sets(names: tuple[str, ...], out: Path, source: Path | None) -> None:
-    """Have these sets of traces, or all, in a folder; what is there and right stays."""
+    """Fetch these sets of traces, or all, into a folder; what is there and right stays."""
     for one in chosen_sets(names, known_sets()):
         done = fetch(one, out, source, lambda text: click.echo(text, err=True))
         click.echo(f"{one.name}: {counted(done.files, 'file')}, {done.new} new, all as published")
 
 
-@command.command("check", epilog=CHECK_EPILOG)
+@command.command(
+    "check", short_help="Compare a folder with what was published.", epilog=CHECK_EPILOG
+)
 @click.argument("names", nargs=-1, metavar="[SET]...")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, exists=True, path_type=Path),
     required=True,
-    help="The folder that has them.",
+    help="The folder that has the traces.",
 )
 def check_sets(names: tuple[str, ...], out: Path) -> None:
     """Say what of these sets is missing, or is not what was published; exits with 1 then."""

@@ -44,7 +44,9 @@ gets `workload/`, `processes/` and `summary.json`, which says what is real and w
 
 @click.command(epilog=EPILOG, short_help="Make a recorded workload larger.")
 @click.argument("folder", metavar="DIR")
-@click.option("-n", "--processes", type=COUNT, required=True, help="How many there are to be.")
+@click.option(
+    "-n", "--processes", type=COUNT, required=True, help="The number of processes of the result."
+)
 @click.option(
     "--out",
     required=True,
@@ -65,13 +67,13 @@ gets `workload/`, `processes/` and `summary.json`, which says what is real and w
     "-m",
     "--messages",
     type=COUNT,
-    help="In all.  [default: as many as recorded; with overlay, for each copy]",
+    help="Messages in all.  [default: as many as recorded; with overlay, for each copy]",
 )
 @option_with_default(
     "--load",
     type=NUMBER,
     default=1.0,
-    help="Messages a second of a process, compared with the recording.",
+    help="Messages a second of a process, as a multiple of those recorded.",
 )
 @option_with_default("--speed", type=NUMBER, default=1.0, help="Divide all durations by this.")
 @option_with_default("--seed", type=COUNT, default=1)

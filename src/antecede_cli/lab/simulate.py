@@ -160,7 +160,7 @@ POLICY: Final = units.HumanNumber("policy", parse_policy)
 
 AUDITED_MESSAGES: Final = 5_000
 AUDITED_DELIVERIES: Final = 50_000
-"""Runs of up to so many are judged without being asked: the oracle is slow and thorough."""
+"""Runs of at most this many messages are judged without being asked: the oracle is slow."""
 
 
 def epilog() -> str:
@@ -206,10 +206,14 @@ def epilog() -> str:
     help=f"One of {', '.join(PROTOCOLS)}, or module:INFO for your own.",
 )
 @units.option_with_default("-n", "--processes", type=units.COUNT, default=8)
-@units.option_with_default("-m", "--messages", type=units.COUNT, default=2000, help="In all.")
+@units.option_with_default(
+    "-m", "--messages", type=units.COUNT, default=2000, help="Messages in all."
+)
 @click.option("--rate", type=units.NUMBER, help="Messages per second of each process.")
 @click.option(
-    "--interval", type=units.DURATION, help="The same as a mean time between two.  [default: 10ms]"
+    "--interval",
+    type=units.DURATION,
+    help="Instead of --rate: the mean time between two messages of a process.  [default: 10ms]",
 )
 @units.option_with_default("--payload", type=units.COUNT, default=64, help="Bytes in a message.")
 @units.option_with_default(
@@ -223,7 +227,10 @@ def epilog() -> str:
     "--set", "settings", type=units.SETTING, multiple=True, help="A setting of the workload."
 )
 @units.option_with_default(
-    "--network", "network_name", default="lossy", help="What lies between them; listed below."
+    "--network",
+    "network_name",
+    default="lossy",
+    help="The network between the processes; listed below.",
 )
 @click.option("--latency", type=LATENCY, help="One-way delays instead of the network's own.")
 @click.option("--loss", type=units.SHARE, help="Share of packets lost.")
@@ -257,24 +264,24 @@ def epilog() -> str:
     "node_faults",
     type=NODE_FAULT,
     multiple=True,
-    help="What befalls a node; listed below.",
+    help="A fault of a node; listed below. May be repeated.",
 )
 @click.option(
     "--expel",
     "policy",
     type=POLICY,
-    help="Let nodes expel who is silent: majority:200ms or after:200ms.  [default: nobody]",
+    help="When nodes expel a silent peer: majority:200ms or after:200ms.  [default: never]",
 )
 @units.option_with_default(
     "--handling",
     type=units.DURATION,
     default="0",
-    help="Time an application takes per message; what arrives meanwhile waits.",
+    help="Time that an application takes per message; what arrives meanwhile waits.",
 )
 @click.option(
     "--patience",
     type=units.DURATION,
-    help="Wait so long before transmitting again.  [default: the network's]",
+    help="Wait this long before a retransmission.  [default: the network's]",
 )
 @click.option(
     "--send-limit", type=units.COUNT, help="Messages that may be unacknowledged at a process."

@@ -6,7 +6,7 @@ from typing import Final
 import click
 
 from antecede.core.hybrid import records as core
-from antecede.durability import record_kinds as link
+from antecede.durability import record_kinds as node
 from antecede.durability.journal import check, contents, repair
 from antecede.runtime.config.settings import FORMER_ORDER
 from antecede_cli.output import Failed
@@ -15,12 +15,12 @@ EXAMPLES = """\b
 Examples:
   antecede journal check state/alice      could a node start from it?
   antecede journal show state/alice       what is in it, commit by commit
-  antecede journal repair state/alice     cut off or set aside what no node accepts
+  antecede journal repair state/alice     cut off or set aside what cannot be read
 """
 
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
-HYBRID: Final = {
+CORE_RECORDS: Final = {
     core.NUMBERED: "numbered",
     core.SUBMITTED: "submitted",
     core.DELIVERED: "delivered",
@@ -32,45 +32,49 @@ HYBRID: Final = {
     core.POSITION: "position",
 }
 
-LINK: Final = {
-    link.LIFE: "this life",
-    link.PEER: "peer",
-    link.OVER: "peer left",
-    link.FORGOTTEN: "peer removed",
-    link.EXPULSION: "tombstone",
-    link.COUNTS: "counts",
-    link.FRAGMENT_SENT: "part",
-    link.LARGE_PAYLOAD: "large payload",
-    link.UNFINISHED_PAYLOAD: "rest of it",
-    link.LARGE_GONE: "rest dropped",
-    link.FRAGMENT_RECEIVED: "piece",
-    link.DROPPED: "too large",
-    link.INBOUND: "inbound",
-    link.CONFIRMED: "confirmed",
-    link.PUT: "value",
-    link.REMOVED: "value removed",
-    link.ENDED: "end of life",
-    link.NUMBERED: "number of a large payload",
-    link.LOSS: "given up",
-    link.LOSSES_REPORTED: "told",
-    link.SENT_BEFORE: "sent before",
+NODE_RECORDS: Final = {
+    node.LIFE: "this life",
+    node.PEER: "peer",
+    node.OVER: "peer left",
+    node.FORGOTTEN: "peer removed",
+    node.EXPULSION: "expulsion",
+    node.COUNTS: "counts",
+    node.FRAGMENT_SENT: "fragment out",
+    node.LARGE_PAYLOAD: "large payload",
+    node.UNFINISHED_PAYLOAD: "unfinished",
+    node.LARGE_GONE: "large dropped",
+    node.FRAGMENT_RECEIVED: "fragment in",
+    node.DROPPED: "too large",
+    node.INBOUND: "inbound",
+    node.CONFIRMED: "confirmed",
+    node.PUT: "value",
+    node.REMOVED: "value removed",
+    node.ENDED: "end of life",
+    node.NUMBERED: "number of a large payload",
+    node.LOSS: "loss",
+    node.LOSSES_REPORTED: "loss reported",
+    node.SENT_BEFORE: "sent before",
 }
-"""What the kinds of records are called: of the cores, then of the node."""
+"""What the kinds of records are called, of the core and of the node around it."""
 
 SHOWN_BYTES: Final = 32
-"""How much of a record `show` prints."""
+"""`show` prints the first 32 bytes of a record."""
 
 
-@click.group("journal", epilog=EXAMPLES, short_help="Look into the journal of a node.")
+@click.group("journal", epilog=EXAMPLES, short_help="Check, show or repair the journal of a node.")
 def command() -> None:
-    """Look into the journal of a node, and mend it.
+    """Check, show or repair the journal of a node that is not running.
 
-    A node cuts off by itself what a crash interrupted; it refuses a journal that has been changed
-    in the middle, because something it promised is gone.
+    A node that opens its journal cuts off the write that a crash interrupted. If the journal has
+    been changed further up, the node does not start, since something that it promised is gone.
     """
 
 
-@command.command("check", epilog="\b\nExamples:\n  antecede journal check state/alice")
+@command.command(
+    "check",
+    short_help="Say whether a node could start from it.",
+    epilog="\b\nExamples:\n  antecede journal check state/alice",
+)
 @click.argument("folder", type=FOLDER)
 def check_command(folder: Path) -> None:
     """Say whether a node could start from the journal in FOLDER; exits with 1 if not."""
@@ -80,15 +84,19 @@ def check_command(folder: Path) -> None:
     click.echo(found.sentence())
 
 
-@command.command("show", epilog="\b\nExamples:\n  antecede journal show state/alice | head")
+@command.command(
+    "show",
+    short_help="Print its records, a line each.",
+    epilog="\b\nExamples:\n  antecede journal show state/alice | head",
+)
 @click.argument("folder", type=FOLDER)
 def show_command(folder: Path) -> None:
     """Print the records in FOLDER, a line each: commit, kind, length, and how it begins."""
     blocks = contents(folder)
     # The order is at the end of the record of this life.
-    lives = [one for block in blocks for one in block.records if one[:1] == bytes([link.LIFE])]
+    lives = [one for block in blocks for one in block.records if one[:1] == bytes([node.LIFE])]
     former = FORMER_ORDER.encode() in b"".join(lives[-1:])
-    words = LINK if former else {**HYBRID, **LINK}
+    words = NODE_RECORDS if former else {**CORE_RECORDS, **NODE_RECORDS}
     for block in blocks:
         word = "snapshot" if block.number == 0 else f"commit {block.number}"
         for record in block.records:
@@ -98,7 +106,11 @@ def show_command(folder: Path) -> None:
             click.echo(f"{word}  {kind:<14}  {len(record):>6} bytes  {start}{more}")
 
 
-@command.command("repair", epilog="\b\nExamples:\n  antecede journal repair state/alice")
+@command.command(
+    "repair",
+    short_help="Make it one that a node accepts.",
+    epilog="\b\nExamples:\n  antecede journal repair state/alice",
+)
 @click.argument("folder", type=FOLDER)
 def repair_command(folder: Path) -> None:
     """Make the journal in FOLDER one that a node accepts, and say what was done.

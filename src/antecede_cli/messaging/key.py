@@ -10,7 +10,7 @@ EXAMPLES = """\b
 Examples:
   antecede key new alice.key             writes alice.key (mode 0600), prints the public key
   antecede key public alice.key          prints the public key again
-  antecede key new team.key              the same can serve a whole cluster, see below
+  antecede key new team.key              or one key for a whole cluster, see below
 \b
 Then:
   antecede node --name alice --bind 10.0.0.1:9000 --key alice.key \\
@@ -25,12 +25,16 @@ KEY_FILE = click.Path(dir_okay=False, path_type=Path)
 def command() -> None:
     """Make the key of a node, and show its public half.
 
-    A node's secret key stays in a file that only its owner can read; its public key is what peers
-    are told, and what makes its name its own.
+    The secret key stays in a file that only its owner can read. The public key is given to the
+    peers, which then accept nobody else under the name of this node.
     """
 
 
-@command.command("new", epilog="\b\nExamples:\n  antecede key new alice.key")
+@command.command(
+    "new",
+    short_help="Write a new secret key; print its public key.",
+    epilog="\b\nExamples:\n  antecede key new alice.key",
+)
 @click.argument("file", type=KEY_FILE)
 def new(file: Path) -> None:
     """Write a new secret key to FILE and print its public key.
@@ -43,7 +47,11 @@ def new(file: Path) -> None:
     click.echo(str(public))
 
 
-@command.command("public", epilog="\b\nExamples:\n  antecede key public alice.key")
+@command.command(
+    "public",
+    short_help="Print the public key of a secret key.",
+    epilog="\b\nExamples:\n  antecede key public alice.key",
+)
 @click.argument("file", type=KEY_FILE)
 def public(file: Path) -> None:
     """Print the public key that belongs to the secret key in FILE."""

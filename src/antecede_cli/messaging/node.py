@@ -11,6 +11,7 @@ from antecede.durability.errors import JournalFailed, JournalFull
 from antecede.runtime.config.addresses import Address, CarriedAddress, parse_address
 from antecede.runtime.config.settings import SETTING_NAMES, Settings, gather_settings
 from antecede.runtime.errors import BadConfiguration, Stranded, TraceFailed
+from antecede.runtime.observe.http_server import ROUTES
 from antecede.runtime.opening import NodeOpening
 from antecede_cli.json_lines import OutputFailed, run_json_lines
 from antecede_cli.output import Failed
@@ -23,6 +24,13 @@ CONFIRM: Final = "done"
 
 OPTIONS: Final = {"peers": "--peer", "peer_keys": "--peer-key"}
 """Options that are called otherwise than the settings that they give."""
+
+WITH_OPTIONS: Final = (
+    "name", "bind", "peers", "key", "peer_keys", "cluster_key", "insecure", "order", "journal",
+    "trace", "linger", "expel",
+)  # fmt: skip
+OTHER_SETTINGS: Final = [name for name in SETTING_NAMES if name not in (*WITH_OPTIONS, "confirm")]
+"""Settings without an option of their own; deliveries are always confirmed by this command."""
 
 JOURNAL_SETTINGS: Final = ("durable", "journal_limit")
 TRACE_SETTINGS: Final = ("trace_format", "trace_run", "trace_rotate")
@@ -38,27 +46,27 @@ Examples:
 \b
 Lines in:   {"to": ["bob", "carol"], "text": "hello", "id": "a1"}     ("id" is optional)
             {"expel": "bob", "reason": "disk died"}    go on without bob, for good; done at once,
-                                                    also if a line before it waits
+                                                    even if an earlier line still waits
 Lines out:  {"event": "ready", "name": "alice", "address": "127.0.0.1:9001"}   the first one
             {"sent": "a1", "sequence": 7}           the message is buffered; with a journal: on disk
             {"sent": "a1", "sequence": 7, "left_out": ["carol"]}    not sent to carol, who is away
             {"from": "bob", "sequence": 3, "text": "hi"}    a delivery, in causal order; with a
                                                     journal and after a crash perhaps "again": true
-            {"error": "...", "id": "a1"}            that line could not be done; the node goes on
+            {"error": "...", "id": "a1"}            that line failed; the node goes on
             {"event": "restarted", "peer": "bob"}   something to know about a peer
             {"event": "undeliverable", "peer": "bob", "sequences": [7], "why": "gone"}
                                                     perhaps not delivered; "why" may also be
                                                     "left out", "too large": certainly not
-            {"event": "fenced", "by": "carol", ...} this node was expelled itself, and ends with 1
+            {"event": "fenced", "by": "carol", ...} this node was expelled, and exits with 1
 Bytes that are not text go as "base64" instead of "text".
 
 \b
-Who is away: a line waits for peers that are not met yet, at most 10 s from the start
-(--set meet_within=1min), and the lines after it wait, too. Who has left, was expelled or did
-not come is left out and misses the message; if nobody is left, the line is an error. With
---set away=wait the line waits until they are here, with --set away=refuse it is an error.
-Who is silent for 10 s while others wait for it is expelled; a restart that takes longer
-needs --expel majority:2min at all nodes. Who was expelled is started again by
+Peers that are not here: if a target has not been met yet, the line waits for it, at most
+10 s from the start (--set meet_within=1min), and the lines after it wait, too. If a target has
+left, was expelled or did not come, it is left out; if no target remains, the line is an error.
+With --set away=wait the line waits until it is here, with --set away=refuse it is an error.
+If a peer is silent for 10 s while others wait for it, it is expelled. If restarts take longer,
+give --expel majority:2min at all nodes. To start a node again whenever it was expelled:
   while antecede node --name alice ...; [ $? -eq 1 ]; do sleep 1; done
 """
 
@@ -81,45 +89,53 @@ needs --expel majority:2min at all nodes. Who was expelled is started again by
     metavar="NAME=PUBLIC",
     help="The public key of a peer. May be repeated, also for one peer while it changes its key.",
 )
-@click.option("--cluster-key", metavar="FILE", help="One secret key for all nodes, instead.")
-@click.option("--insecure", is_flag=True, help="Talk beyond this machine without any key.")
+@click.option(
+    "--cluster-key",
+    metavar="FILE",
+    help="One secret key that all nodes share, instead of --key and --peer-key.",
+)
+@click.option(
+    "--insecure",
+    is_flag=True,
+    help="Talk beyond this machine without any key: anybody can read and forge messages.",
+)
 @click.option(
     "--order",
     metavar="ORDER",
-    help="The protocol: causal, hybrid-sps, fifo, ... The same at all nodes.  [default: causal]",
+    help="causal, hybrid-sps, hybrid-csps, fifo or none; the same at all nodes.  [default: causal]",
 )
 @click.option("--config", type=click.Path(path_type=Path), help="A TOML file with a [node] table.")
 @click.option(
     "--journal",
     metavar="DIR",
-    help="Keep there what a crash must not lose, and go on from it after one.",
+    help="Keep in this folder what a crash must not lose, and go on from it after a crash.",
 )
 @click.option("--trace", metavar="DIR", help="Write the event log there.")
 @click.option(
     "--linger",
-    metavar="SECONDS",
-    help="At the end of input: how long to wait for everything to be delivered and for the "
-    f"peers to say bye.  [default: {LINGER}]",
+    metavar="DURATION",
+    help="At the end of input, wait at most this long until everything is delivered and the "
+    f"peers have said bye.  [default: {LINGER}]",
 )
 @click.option(
     "--expel",
     metavar="POLICY",
-    help="Who is expelled by itself while others wait for it: majority:10s, whoever is silent for "
-    "so long, by a node that more than half of all answer; after:30s, by any one node (both "
-    "halves of a split network go on apart); manual, nobody.  [default: majority:10s; with order "
-    "fifo or none manual]",
+    help="When a silent peer is expelled while others wait for it. majority:10s: after 10 s, by a "
+    "node that more than half of all members answer. after:30s: after 30 s, by any node; if the "
+    "network splits, both halves go on apart. manual: never.  [default: majority:10s; manual with "
+    "order fifo or none]",
 )
 @click.option(
     "--set",
     "assignments",
     multiple=True,
     metavar="KEY=VALUE",
-    help=f"Any other setting: {', '.join(SETTING_NAMES[7:])}.",
+    help=f"Any other setting: {', '.join(OTHER_SETTINGS)}.",
 )
 @click.option(
     "--metrics",
     metavar="HOST:PORT",
-    help="Serve Prometheus /metrics, /healthz, /readyz and /explain there, over HTTP.",
+    help=f"Answer {', '.join(ROUTES)} there, over HTTP.",
 )
 def command(
     name: str | None,
@@ -138,13 +154,13 @@ def command(
     assignments: tuple[str, ...],
     metrics: str | None,
 ) -> None:
-    """Run one node: reads JSON lines, sends them, and writes what is delivered.
+    """Run one node: read JSON lines, send them, and write what is delivered.
 
     Messages are delivered exactly once and in causal order. At the end of input the node waits
     until everything it sent is delivered, says bye, and goes on receiving until its peers have
-    said bye too; after SIGTERM or Ctrl-C it does not wait for those, and a second signal ends the
-    wait. After SIGHUP it reads its files again, and takes over peers and keys. It exits with 0,
-    with 1 and the names of the peers that it leaves stranded, or with 1 if it was expelled.
+    said bye, too. After SIGTERM or Ctrl-C it does not wait for their byes; a second signal ends it
+    at once. After SIGHUP it reads its files again and takes over peers and keys. The exit status is
+    1 if peers still miss something, whose names are printed, or if the node was expelled; else 0.
     """
     options: dict[str, object] = {"name": name, "bind": bind, "journal": journal, "trace": trace}
     options |= {"linger": linger, "expel": expel, "order": order}

@@ -14,11 +14,10 @@ from pyspark.sql.types import IntegerType, LongType
 from antecede.core.errors import LocalError
 from antecede_audit.eventlog.workload import WORKLOAD_COLUMNS
 from antecede_audit.jobs.outputs import REPLACED
-from antecede_audit.measure.run_profile import no_messages
+from antecede_audit.measure.profile import no_messages
 from antecede_audit.spark.job_names import named_jobs
+from antecede_audit.spark.measure import causal_structure, read_names, read_workload
 from antecede_audit.spark.outputs import SparkOutputTables
-from antecede_audit.spark.profile import read_names, read_workload
-from antecede_audit.spark.profile_stages import causal_structure
 from antecede_audit.spark.sampling import ENTRIES_MAX, RunSize, Sampled, run_sizes, sampled
 from antecede_audit.spark.settings import persisted
 from antecede_audit.spark.storage import Storage

@@ -12,7 +12,7 @@ import pytest
 
 from antecede.core.process import NodeProcess
 from antecede.core.records import split_records
-from antecede.durability.node_state import DurableNodeState
+from antecede.durability.recorder import JournalRecorder
 from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.limits import Limits
 from antecede.eventlog.log import DELIVERED, NULL, SUBMITTED, EventLog
@@ -37,7 +37,7 @@ class Life:
     """One node, however often it crashes."""
 
     name: str
-    kept: DurableNodeState
+    recorder: JournalRecorder
     fails_at: list[int]
     records: list[bytes] = field(default_factory=list)
     endpoint: Endpoint | None = None
@@ -60,7 +60,7 @@ class Cluster:
         self._rows = 0
         self.crashes = 0
         self.lives = {
-            name: Life(name, DurableNodeState(name, order, 1), sorted(fails_at.get(name, ())))
+            name: Life(name, JournalRecorder(name, order, 1), sorted(fails_at.get(name, ())))
             for name in NAMES
         }
         for life in self.lives.values():
@@ -81,7 +81,7 @@ class Cluster:
 
     def _open(self, life: Life) -> None:
         """A process begins, from what there is."""
-        core = life.kept.replay(life.records) if life.records else []
+        core = life.recorder.replay(life.records) if life.records else []
         life.processes += 1
         endpoint = life.endpoint = self._made(life)
         now_ns = int(self._post.now_ns)
@@ -89,8 +89,8 @@ class Cluster:
             if other != life.name:
                 endpoint.add_peer(other, other, number, MTU, now_ns)
         if life.records:
-            endpoint.survival.resume(core, endpoint.sessions(), now_ns)
-        life.records = endpoint.survival.snapshot()
+            endpoint.crash_recovery.resume(core, endpoint.sessions(), now_ns)
+        life.records = endpoint.crash_recovery.snapshot()
         self._end_turn(life)
 
     def _made(self, life: Life) -> Endpoint:
@@ -115,7 +115,7 @@ class Cluster:
             keeps=True,
         )
         tokens = SeededTokens((life.name, life.processes))
-        return Endpoint(me, core, tokens, limits, None, True, None, life.kept)
+        return Endpoint(me, core, tokens, limits, None, True, None, life.recorder)
 
     def _step(self) -> None:
         """The next thing happens: an arrival, a timer, a message to send, or somebody is back."""
@@ -136,7 +136,7 @@ class Cluster:
                 there.endpoint.receive(source, data, now_ns)
                 self._end_turn(there)
         elif life.endpoint is None:
-            life.kept = DurableNodeState(life.name, self._order, 0)
+            life.recorder = JournalRecorder(life.name, self._order, 0)
             self._open(life)
         else:
             life.endpoint.expire(now_ns)
@@ -162,7 +162,7 @@ class Cluster:
         assert endpoint is not None
         endpoint.write(self._post.now_ns)
         submitted, life.submitted = life.submitted, []
-        written = split_records(endpoint.survival.changes())
+        written = split_records(endpoint.crash_recovery.changes())
         assert written is not None
         if written:
             life.writes += 1

@@ -495,7 +495,8 @@ def test_every_record_of_a_journal_has_a_name(tmp_path: Path) -> None:
 
     run(story())
     shown = [line.split("  ")[1].strip() for line in shown_lines(tmp_path)]
-    assert {"this life", "counts", "part", "large payload", "piece", "inbound", "value"} <= {*shown}
+    named = {"this life", "counts", "large payload", "inbound", "value"}
+    assert named | {"fragment out", "fragment in"} <= {*shown}
     assert "?" not in shown
 
 
@@ -592,7 +593,7 @@ def test_a_crash_while_leaving_does_not_end_a_life(tmp_path: Path) -> None:
             while not bob.closed and network.now_ns < 3_000_000_000:
                 network.go_on()
                 await asyncio.sleep(0)
-                if ann._endpoint.sessions()[0].standing.theirs != STAYING:
+                if ann._endpoint.sessions()[0].lifecycle.theirs != STAYING:
                     break
             network.kill("bob")
             with suppress(Stranded):

@@ -10,6 +10,7 @@ from random import Random
 
 from antecede.core.process import NodeProcess
 from antecede.core.retransmission import PATIENCE_NS
+from antecede.durability.recorder import Recorder
 from antecede.durability.unconfirmed import InboundMessage
 from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.limits import Limits
@@ -87,7 +88,7 @@ def make_endpoint(
     )
     assert isinstance(core, NodeProcess)
     rows = None if log is None else EventRows(log, process_of(name))
-    return Endpoint(me, core, tokens, limits, rows, order != "none", guard)
+    return Endpoint(me, core, tokens, limits, rows, order != "none", guard, Recorder())
 
 
 def introduce(endpoint: Endpoint, name: str, now_ns: int, *, mtu: int = MTU) -> None:
@@ -236,18 +237,19 @@ class Group:
             assert node.held_back() == [], name
             assert node.malformed == 0, (name, node.last_malformed)
             assert node.sending.bytes_held == 0, name
-            assert not node.sending._parts, name
+            assert node.sending._own_fragments.is_empty(), name
             for session in node.sessions():
                 assert node.expected(session)[1] == 0, (name, session.name)
-                assert session.outgoing.queued() == 0, (name, session.name)
-                assert session.assembly.is_empty(), (name, session.name)
+                assert session.channel.send_queue.queued() == 0, (name, session.name)
+                assert session.payload_assembler.is_empty(), (name, session.name)
 
     def state(self) -> str:
         """Where everything stands, for a test that fails."""
         lines = [
-            f"{name}>{session.name}: met={session.met} queued={session.outgoing.queued()} "
-            f"credit={session.credit.spent}/{session.credit.limit} "
-            f"flight={session.path.flight.eliciting} expected={node.expected(session)}"
+            f"{name}>{session.name}: met={session.met} "
+            f"queued={session.channel.send_queue.queued()} "
+            f"credit={session.channel.flow_control.spent}/{session.channel.flow_control.limit} "
+            f"flight={session.channel.path.in_flight.eliciting} expected={node.expected(session)}"
             for name, node in self.nodes.items()
             for session in node.sessions()
         ]

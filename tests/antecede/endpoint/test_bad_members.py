@@ -64,7 +64,7 @@ class Mallory:
 
     def acknowledge(self) -> None:
         """Everything that ann has sent so far."""
-        newest = int(session_of(self.ann, BOB).path.next_number()) - 1
+        newest = int(session_of(self.ann, BOB).channel.path.next_number()) - 1
         writer = BytesWriter()
         writer.append(ACK_RANGES)
         for value in (0, 1, newest, newest - 1):
@@ -136,7 +136,7 @@ def test_losses_told_before_nonsense_in_one_datagram_are_mended() -> None:
         submit(mallory.ann, [BOB], b"%d" % count, mallory.post.now_ns)
         mallory.post.now_ns += MS
         mallory.ann.write(mallory.post.now_ns)
-    newest = int(session_of(mallory.ann, BOB).path.next_number()) - 1
+    newest = int(session_of(mallory.ann, BOB).channel.path.next_number()) - 1
     mallory.ann.out.clear()
     writer = BytesWriter()
     writer.append(ACK_RANGES)
@@ -146,7 +146,7 @@ def test_losses_told_before_nonsense_in_one_datagram_are_mended() -> None:
     numbers.write(writer)
     mallory.say(writer.getvalue() + b"\xff")
     assert mallory.ann.malformed == 1
-    assert session_of(mallory.ann, BOB).outgoing.has_messages()
+    assert session_of(mallory.ann, BOB).channel.send_queue.has_messages()
 
 
 def test_news_that_is_known_may_be_told_again() -> None:
@@ -173,20 +173,20 @@ def test_messages_that_wait_for_one_that_never_comes_are_bounded_by_the_window()
     window = int(mallory.ann._limits.window)
     for sequence in range(2, 6_000):
         mallory.say(message(2 * sequence, 2 * sequence - 1, bytes(1_200)))
-    credit = session_of(mallory.ann, BOB).credit
+    credit = session_of(mallory.ann, BOB).channel.flow_control
     assert int(credit._early_cost) <= window + OVERDRAFT + 1_300
     assert "beyond the credit" in mallory.ann.last_malformed
 
 
 def test_parts_that_were_announced_and_never_come_are_bounded() -> None:
-    assembly = session_of(Mallory().ann, BOB).assembly
+    assembly = session_of(Mallory().ann, BOB).payload_assembler
     for sequence in range(1, PARTS_LIMIT + 1000):
         assembly.note_part(sequence)
     assert len(assembly._noted) == PARTS_LIMIT
 
 
 def test_parts_beyond_the_largest_payload_are_not_kept() -> None:
-    assembly = session_of(Mallory().ann, BOB).assembly
+    assembly = session_of(Mallory().ann, BOB).payload_assembler
     for _ in range(100):
         assembly.add(bytes(60_000), 1 << 20)
     assert assembly.kept() <= 1 << 20
@@ -221,7 +221,7 @@ def test_parts_take_little_more_memory_than_they_have_bytes(size: int, most: flo
 def test_a_member_that_never_acknowledges_is_answered_so_often_and_no_more() -> None:
     """Each answer has to be remembered until it is acknowledged."""
     mallory = Mallory()
-    path = session_of(mallory.ann, BOB).path
+    path = session_of(mallory.ann, BOB).channel.path
     for _ in range(DATAGRAMS_MAX):
         sent = SentDatagram(path.next_number(), mallory.post.now_ns)
         sent.eliciting = True
@@ -241,7 +241,7 @@ def test_a_member_that_never_acknowledges_is_answered_so_often_and_no_more() -> 
 @pytest.mark.parametrize("places", [2, 500])
 def test_a_peer_that_moves_all_the_time_is_told_of_now_and_then(places: int) -> None:
     mallory = Mallory()
-    session_of(mallory.ann, BOB)._fixed_address = False
+    session_of(mallory.ann, BOB).address._fixed = False
     began_ns = mallory.post.now_ns
     for turn in range(30_000):
         mallory.say(bytes([PING]), source=f"place {turn % places}")
@@ -253,12 +253,12 @@ def test_a_peer_that_moves_all_the_time_is_told_of_now_and_then(places: int) -> 
 def test_a_member_that_moves_and_acknowledges_blindly_aims_nobody_at_others() -> None:
     """It says that it is at the victim's address now, and that it has got what went there."""
     mallory = Mallory()
-    session_of(mallory.ann, BOB)._fixed_address = False
+    session_of(mallory.ann, BOB).address._fixed = False
     for _ in range(500):
         submit(mallory.ann, [BOB], bytes(1_000), mallory.post.now_ns)
     received = sent = 0
     for _ in range(300):
-        newest = int(session_of(mallory.ann, BOB).path.next_number()) - 1
+        newest = int(session_of(mallory.ann, BOB).channel.path.next_number()) - 1
         for guess in (newest, newest + 1, newest + 2):
             writer = BytesWriter()
             writer.append(ACK_RANGES)
@@ -273,14 +273,14 @@ def test_a_member_that_moves_and_acknowledges_blindly_aims_nobody_at_others() ->
             mallory.ann.write(mallory.post.now_ns)
             sent += sum(len(d.data) for d in mallory.ann.out if d.address == "victim")
             mallory.ann.out.clear()
-    assert session_of(mallory.ann, BOB).address == "victim"
+    assert session_of(mallory.ann, BOB).address.current == "victim"
     assert sent <= 3 * received + 1_400
 
 
 def test_messages_for_a_peer_that_has_still_to_show_where_it_is_take_no_time() -> None:
     """Only an answer of the peer lets them go: nothing wakes a node before that but its timers."""
     mallory = Mallory()
-    session_of(mallory.ann, BOB)._fixed_address = False
+    session_of(mallory.ann, BOB).address._fixed = False
     for _ in range(50):
         submit(mallory.ann, [BOB], bytes(1_000), mallory.post.now_ns)
     mallory.say(bytes([PING]).ljust(50, b"\0"), source="victim")
@@ -299,7 +299,7 @@ def test_a_member_that_moves_does_not_have_hellos_sent_to_others() -> None:
     """A hello has 1,200 bytes, and the word that nobody is known there has 17."""
     mallory = Mallory()
     session = session_of(mallory.ann, BOB)
-    session._fixed_address = False
+    session.address._fixed = False
     mallory.ann.directory.by_name[BOB].address = None
     mallory.say(bytes([PING]), source="victim")
     received = 60
@@ -313,14 +313,14 @@ def test_a_member_that_moves_does_not_have_hellos_sent_to_others() -> None:
         mallory.ann.write(mallory.post.now_ns)
         sent += sum(len(d.data) for d in mallory.ann.out if d.address == "victim")
         mallory.ann.out.clear()
-    assert session.address == "victim"
+    assert session.address.current == "victim"
     assert sent <= received
 
 
 @pytest.mark.parametrize("loss", [0.0, 0.3])
 def test_a_peer_that_moves_again_and_again_is_believed_where_it_answers(loss: float) -> None:
     post, ann, bob = met_pair()
-    session_of(ann, BOB)._fixed_address = False
+    session_of(ann, BOB).address._fixed = False
     random = Random(3)
     place = address_of(BOB)
     for turn in range(5):
@@ -331,11 +331,11 @@ def test_a_peer_that_moves_again_and_again_is_believed_where_it_answers(loss: fl
         submit(bob, [ANN], b"here I am", post.now_ns)
         post.pass_time(20 * SECOND, lose=lambda _: random.random() < loss)
         assert len(bob.take_inbox()) == 100
-        assert session_of(ann, BOB).address == place
+        assert session_of(ann, BOB).address.current == place
     assert (ann.malformed, bob.malformed) == (0, 0)
 
 
 def test_a_part_mark_without_a_message_means_nothing() -> None:
     mallory = Mallory()
     mallory.say(bytes([MESSAGE_FRAGMENT]) * 5)
-    assert session_of(mallory.ann, BOB).assembly.is_empty()
+    assert session_of(mallory.ann, BOB).payload_assembler.is_empty()

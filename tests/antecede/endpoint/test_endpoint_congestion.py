@@ -47,7 +47,7 @@ class Stream:
 
     @property
     def window(self) -> int:
-        return int(session_of(self.ann, BOB).path.congestion.window)
+        return int(session_of(self.ann, BOB).channel.path.congestion.window)
 
     def run_for(self, duration_ns: int) -> float:
         """Send for some time; how many bytes a second were delivered."""
@@ -86,8 +86,8 @@ def test_a_queue_that_overflows_shrinks_the_window_and_little_is_lost() -> None:
     bottleneck = Bottleneck(RATE, 20_000)
     stream = Stream(20 * MS, bottleneck)
     stream.run_for(5 * SECOND)
-    flight = session_of(stream.ann, BOB).path.flight
-    congestion = session_of(stream.ann, BOB).path.congestion
+    flight = session_of(stream.ann, BOB).channel.path.in_flight
+    congestion = session_of(stream.ann, BOB).channel.path.congestion
 
     assert congestion.losses >= 2
     assert not congestion.in_slow_start
@@ -152,7 +152,7 @@ def test_without_loss_the_window_grows_to_what_the_peer_can_take(
     for _ in range(1_000):
         group.send(ANN, [BOB], PAYLOAD)
     group.run_until(group.drained)
-    congestion = session_of(group.nodes[ANN], BOB).path.congestion
+    congestion = session_of(group.nodes[ANN], BOB).channel.path.congestion
     assert (congestion.window, congestion.losses) == (highest, 0)
 
 
@@ -182,7 +182,7 @@ def test_a_peer_that_says_it_can_take_nothing_gets_it_slowly() -> None:
         group.send(ANN, [BOB], PAYLOAD)
     group.run_until(group.drained)
     assert len(group.got[BOB]) == 200
-    assert session_of(group.nodes[ANN], BOB).path.congestion.window == LEAST_DATAGRAMS * MTU
+    assert session_of(group.nodes[ANN], BOB).channel.path.congestion.window == LEAST_DATAGRAMS * MTU
 
 
 def test_a_cut_link_makes_the_window_collapse_and_healing_opens_it_again() -> None:
@@ -199,7 +199,7 @@ def test_a_cut_link_makes_the_window_collapse_and_healing_opens_it_again() -> No
             submit(ann, [BOB], PAYLOAD, group.now_ns)
         group.network.collect(address_of(ANN))
         group.run_for(4 * MS)
-        congestion = session_of(ann, BOB).path.congestion
+        congestion = session_of(ann, BOB).channel.path.congestion
         if cut.start_ns < group.now_ns < cut.end_ns:
             lowest = min(lowest, int(congestion.window))
     group.run_until(group.drained)
@@ -213,9 +213,9 @@ def test_a_burst_is_spread_over_the_round_trip() -> None:
     """No queue of ten datagrams overflows because a window of a hundred leaves at once."""
     bottleneck = Bottleneck(10_000_000, 25_000)
     stream = Stream(50 * MS, bottleneck)
-    session_of(stream.ann, BOB).path.congestion.window = 100 * MTU
+    session_of(stream.ann, BOB).channel.path.congestion.window = 100 * MTU
     stream.run_for(45 * MS)
-    assert session_of(stream.ann, BOB).path.flight.size > 80 * MTU
+    assert session_of(stream.ann, BOB).channel.path.in_flight.size > 80 * MTU
     assert bottleneck.dropped == 0
 
 
@@ -232,6 +232,6 @@ def test_thousands_of_messages_that_are_lost_at_once_are_repeated_at_once() -> N
     assert len(full) > 7
 
     post.pass_time(SECOND // 2, lose=lambda letter: letter in full[:7])
-    assert session_of(ann, BOB).path.flight.lost_count == 7
+    assert session_of(ann, BOB).channel.path.in_flight.lost_count == 7
     assert session_of(ann, BOB).repeated > 5_000
     assert len(bob.take_inbox()) == 8_000

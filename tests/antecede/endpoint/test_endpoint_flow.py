@@ -55,7 +55,7 @@ def test_a_consumer_that_sleeps_bounds_what_is_kept_on_both_sides(loss: float) -
     unread = len(group.nodes[BOB].inbox.messages)
     assert window - cost <= unread * cost <= window + cost
     assert group.nodes[ANN].buffered() == sent - unread == SMALL.send_limit
-    assert session_of(group.nodes[ANN], BOB).outgoing.waits_for_credit()
+    assert session_of(group.nodes[ANN], BOB).channel.send_queue.waits_for_credit()
     assert group.nodes[BOB].inbox.blocks_a_peer()
 
     before = group.datagrams_sent()
@@ -86,7 +86,7 @@ def test_a_sleeper_holds_up_only_those_who_send_to_it() -> None:
     for _ in range(190):
         group.send(ANN, [BOB], bytes(100))
     group.run_for(SECOND)
-    assert session_of(group.nodes[ANN], BOB).outgoing.queued() > 0
+    assert session_of(group.nodes[ANN], BOB).channel.send_queue.queued() > 0
 
     for _ in range(5):
         group.send(ANN, [CAT], b"to cat")
@@ -186,7 +186,7 @@ def test_a_payload_larger_than_every_limit_takes_no_more_room_than_they_allow() 
         assert not ann.sending.has_room(), "nothing comes between its parts"
         assert ann.buffered() <= 20
         assert ann.sending.bytes_held <= 15_000 + 1_400
-        most = max(most, int(session_of(bob, ANN).assembly.size))
+        most = max(most, int(session_of(bob, ANN).payload_assembler.size))
         group.step()
     assert most > 0
     group.run_until(group.drained)
@@ -259,14 +259,14 @@ def test_a_payload_beyond_the_receivers_limit_is_dropped_and_reported() -> None:
     group.send(ANN, [BOB], b"small")
     while not group.drained():
         group.step()
-        assert session_of(group.nodes[BOB], ANN).assembly.kept() <= 10_000
+        assert session_of(group.nodes[BOB], ANN).payload_assembler.kept() <= 10_000
     assert group.payloads(BOB) == [bytes(10_000), b"small"]
     assert group.nodes[BOB].inbox.too_large == 2
     assert [report for report in group.reports(BOB) if isinstance(report, TooLarge)] == [
         TooLarge(name=ANN, sequence=first, size=10_001, limit=10_000),
         TooLarge(name=ANN, sequence=second, size=100_000, limit=10_000),
     ]
-    assert session_of(group.nodes[BOB], ANN).assembly.is_empty()
+    assert session_of(group.nodes[BOB], ANN).payload_assembler.is_empty()
 
 
 def test_a_queue_of_messages_fills_datagrams() -> None:
@@ -315,7 +315,7 @@ def test_a_peer_that_ignores_its_credit_fills_no_more_than_its_window() -> None:
     group = Group([ANN, BOB], limits=Limits(send_limit=10_000, window=100_000), log=False)
     group.run_for(SECOND)
     group.asleep.add(BOB)
-    session_of(group.nodes[ANN], BOB).credit.extend(1 << 60)
+    session_of(group.nodes[ANN], BOB).channel.flow_control.extend(1 << 60)
     for _ in range(5_000):
         group.send(ANN, [BOB], bytes(1_000))
     group.run_for(5 * SECOND)
@@ -338,7 +338,7 @@ def test_what_comes_early_counts_against_the_window_too() -> None:
     introduce(ann, BOB, post.now_ns)
     introduce(bob, ANN, post.now_ns)
     post.pass_time(200 * MS)
-    session_of(ann, BOB).credit.extend(1 << 60)
+    session_of(ann, BOB).channel.flow_control.extend(1 << 60)
     for number in range(2_000):
         submit(ann, [BOB], b"first" * 20 if number == 0 else bytes(1_000), post.now_ns)
     post.pass_time(SECOND, lose=lambda letter: b"first" in letter.data)

@@ -429,4 +429,4 @@ def test_heartbeats_can_be_as_frequent_as_one_likes() -> None:
 
 
 def heard(bob: Endpoint) -> int:
-    return int(session_of(bob, ANN).receipts.datagrams)
+    return int(session_of(bob, ANN).channel.acks.datagrams)

@@ -63,9 +63,9 @@ def test_strangers_that_have_left_make_room_for_others() -> None:
     for number in range(PEERS_LIMIT - 1):
         name = f"stranger {number}"
         ann.add_peer(name, None, 2, MTU, SECOND, stranger=True)
-        session_of(ann, name).standing.meet(SECOND)
+        session_of(ann, name).lifecycle.meet(SECOND)
         if number != 7:
-            session_of(ann, name).standing.release()
+            session_of(ann, name).lifecycle.release()
     ann.add_peer(CAT, None, 3, MTU, SECOND, stranger=True)
     assert list(ann.directory.by_name) == [BOB, "stranger 7", CAT]
 
@@ -110,7 +110,7 @@ def test_a_hello_a_welcome_and_a_datagram_are_enough() -> None:
     at_ann, at_bob = address_of(ANN), address_of(BOB)
     assert kinds(post)[:3] == [(at_ann, HELLO), (at_bob, WELCOME), (at_ann, DATAGRAM)]
     assert (ann.reports, bob.reports) == ([PeerMet(name=BOB)], [PeerMet(name=ANN)])
-    assert session_of(ann, BOB).path.round_trip.least_ns == 2 * MS
+    assert session_of(ann, BOB).channel.path.round_trip.least_ns == 2 * MS
     assert_talking(post, ann, bob)
 
 

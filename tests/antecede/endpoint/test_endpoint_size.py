@@ -150,7 +150,7 @@ def test_a_way_that_is_interrupted_is_not_called_narrow(outage_ns: int) -> None:
         group.network.largest = WIDE
         group.run_until(group.drained, within_ns=60 * SECOND)
     assert told_narrow(group, ANN) == []
-    assert not session_of(group.nodes[ANN], BOB).path.sizes.is_narrow
+    assert not session_of(group.nodes[ANN], BOB).channel.path.mtu.is_narrow
 
 
 @pytest.mark.parametrize("latency_ns", [MS // 10, 20 * MS])
@@ -172,13 +172,13 @@ def test_a_way_that_carries_nothing_of_any_size_is_tried_now_and_then(latency_ns
     assert group.datagrams_sent() - before < 4 * small + 60 * 20
     assert group.payloads(ANN) == [b"small"] * small
     assert told_narrow(group, ANN) == [PathNarrow(name=BOB, size=0)]
-    assert session_of(group.nodes[ANN], BOB).path.sizes.is_narrow
+    assert session_of(group.nodes[ANN], BOB).channel.path.mtu.is_narrow
     group.network.largest = WIDE
     group.run_until(group.drained, within_ns=120 * SECOND)
     assert group.payloads(BOB) == payloads
     group.run_for(200 * SECOND)
     assert size_of(group) == 1_400
-    assert not session_of(group.nodes[ANN], BOB).path.sizes.is_narrow
+    assert not session_of(group.nodes[ANN], BOB).channel.path.mtu.is_narrow
 
 
 def test_a_peer_that_is_just_gone_is_no_narrow_way() -> None:

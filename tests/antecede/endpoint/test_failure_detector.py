@@ -38,7 +38,7 @@ def contact(group: Group, name: str) -> Contact:
 
 def test_a_peer_says_with_its_pings_how_many_are_here_for_it() -> None:
     group = watching([ANN, BOB, CAT])
-    assert contact(group, BOB).session.standing.its_members == 3
+    assert contact(group, BOB).session.lifecycle.its_members == 3
 
 
 def test_who_was_heard_after_a_ping_counts_as_an_answer_and_the_dead_one_does_not() -> None:

@@ -49,7 +49,7 @@ def test_it_is_counted_as_malformed_and_what_follows_is_taken(what: str, order: 
     post.pass_time(SECOND)
     session = session_of(ann, BOB)
     writer = BytesWriter()
-    write_header(writer, session.token_out, session.path.next_number(), 0)
+    write_header(writer, session.token_out, session.channel.path.next_number(), 0)
     write_varint(writer, 0)
     writer.write(FORMER[what])
 

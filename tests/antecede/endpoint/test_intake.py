@@ -59,7 +59,7 @@ def shared() -> tuple[Post, dict[str, Endpoint], FairReceiveQueue]:
 
 def came(nodes: dict[str, Endpoint], name: str) -> int:
     """Datagrams of a peer that cat has read."""
-    return int(session_of(nodes[CAT], name).receipts.datagrams)
+    return int(session_of(nodes[CAT], name).channel.acks.datagrams)
 
 
 def test_who_floods_does_not_keep_another_waiting() -> None:

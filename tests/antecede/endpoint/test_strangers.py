@@ -209,7 +209,7 @@ def test_a_new_address_gets_little_until_it_answers() -> None:
     """Somebody who can repeat bob's newest datagram from elsewhere must not aim ann at it."""
     post, ann, bob = met_pair()
     bob_session = session_of(ann, BOB)
-    bob_session._fixed_address = False
+    bob_session.address._fixed = False
     for _ in range(200):
         submit(ann, [BOB], b"x" * 1000, post.now_ns)
     submit(bob, [ANN], b"newest", post.now_ns)
@@ -231,14 +231,14 @@ def test_a_new_address_gets_little_until_it_answers() -> None:
 
 def test_a_peer_that_really_moves_is_believed_after_one_answer() -> None:
     post, ann, bob = met_pair()
-    session_of(ann, BOB)._fixed_address = False
+    session_of(ann, BOB).address._fixed = False
     post.nodes["new place"] = post.nodes.pop(address_of(BOB))
     for _ in range(100):
         submit(ann, [BOB], b"x" * 1000, post.now_ns)
     submit(bob, [ANN], b"here I am", post.now_ns)
     post.pass_time(3 * SECOND)
     assert len(bob.take_inbox()) == 100
-    assert session_of(ann, BOB).address == "new place"
+    assert session_of(ann, BOB).address.current == "new place"
 
 
 @pytest.mark.parametrize("leaves", [False, True])
@@ -288,7 +288,7 @@ class Crowd:
 
     def unfinished(self) -> int:
         """Bytes of payloads that have no end."""
-        return sum(session.assembly.kept() for session in self.ann.sessions())
+        return sum(session.payload_assembler.kept() for session in self.ann.sessions())
 
 
 def test_payloads_that_strangers_never_end_take_bounded_memory_all_together() -> None:

@@ -1,10 +1,12 @@
 """What the documents say about settings, metrics, events and errors is what there is."""
 
+import re
 import tomllib
 from pathlib import Path
 
 from antecede.runtime.config import options
 from antecede.runtime.config.settings import gather_settings
+from antecede.runtime.observe.http_server import ROUTES
 from tests.antecede.runtime.documented import (
     errors_table,
     events_table,
@@ -27,6 +29,12 @@ def test_the_keywords_of_open_node_are_those_of_the_settings() -> None:
 
 def test_the_table_of_metrics_is_up_to_date() -> None:
     assert metrics_table() in (DOCS / "operations" / "metrics.md").read_text(encoding="utf-8")
+
+
+def test_the_page_of_metrics_names_every_path_that_the_server_answers() -> None:
+    page = (DOCS / "operations" / "metrics.md").read_text(encoding="utf-8")
+    table = page.partition("| path | answer |")[2].partition("\n\n")[0]
+    assert re.findall(r"^\| `(/\w+)` \|", table, re.MULTILINE) == list(ROUTES)
 
 
 def test_every_event_and_every_error_is_explained() -> None:

@@ -370,14 +370,14 @@ def test_a_timer_that_rings_late_makes_nobody_silent() -> None:
             session = alice._endpoint.session_of("bob")
             assert session is not None
             now_ns = alice._now()
-            session.standing.heard_ns = now_ns - 9_000_000_000
-            alice._wake_ns = now_ns - 8_000_000_000
-            alice._on_time(now_ns)
-            assert session.standing.heard_ns >= now_ns - 1_000_000_000
-            session.standing.heard_ns = now_ns - 9_000_000_000
-            alice._wake_ns = now_ns - 500_000_000
-            alice._on_time(now_ns)
-            assert session.standing.heard_ns == now_ns - 9_000_000_000, "on time, but for a little"
+            session.lifecycle.heard_ns = now_ns - 9_000_000_000
+            alice._turn._wake_ns = now_ns - 8_000_000_000
+            alice._turn.on_time(now_ns)
+            assert session.lifecycle.heard_ns >= now_ns - 1_000_000_000
+            session.lifecycle.heard_ns = now_ns - 9_000_000_000
+            alice._turn._wake_ns = now_ns - 500_000_000
+            alice._turn.on_time(now_ns)
+            assert session.lifecycle.heard_ns == now_ns - 9_000_000_000, "on time, but for a little"
             alice.abandon()
             bob.abandon()
 

@@ -12,6 +12,7 @@ from librt.strings import BytesWriter
 from antecede.core import Effect, Message, Packet, RemoteError
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
 from antecede.core.process import NodeProcess, Outbox
+from antecede.durability.recorder import Recorder as NodeRecorder
 from antecede.endpoint.inbox import Inbox
 from antecede.endpoint.protocol_driver import ProtocolDriver
 from antecede.membership.expulsions import Expulsions
@@ -92,8 +93,8 @@ def make_session() -> Session:
 
 def reading(core: Recorder) -> DatagramReader:
     table = SessionTable()
-    expulsions = Expulsions("ann", 1, table)
-    inbox = Inbox(1 << 20, [])
+    expulsions = Expulsions("ann", 1, table, NodeRecorder())
+    inbox = Inbox(1 << 20, [], NodeRecorder())
     driver = ProtocolDriver("ann", core, inbox, OwnFragments(), None, table, expulsions)
     return DatagramReader(driver)
 
@@ -193,8 +194,8 @@ def test_messages_are_read_as_they_were_written(
         if goes_on
     ]
     for sequence in sorted(dict.fromkeys(parts)):
-        assert session.assembly.on_delivered(sequence)
-    assert session.assembly.is_empty()
+        assert session.payload_assembler.on_delivered(sequence)
+    assert session.payload_assembler.is_empty()
 
 
 @given(data_packets(), st.integers(0, 2_000))
@@ -232,25 +233,25 @@ def test_control_is_handed_to_the_core() -> None:
 
 def test_what_the_peer_says_it_has_is_not_repeated_to_it() -> None:
     session = make_session()
-    session.credit.extend(1 << 20)
+    session.channel.flow_control.extend(1 << 20)
     for sequence in (1, 2):
-        session.outgoing.put(message(sequence, sequence - 1))
-        session.outgoing.pop_new(sequence, 0)
+        session.channel.send_queue.put(message(sequence, sequence - 1))
+        session.channel.send_queue.pop_new(sequence, 0)
     for sequence in (1, 2):
-        session.outgoing.put(message(sequence, sequence - 1))
+        session.channel.send_queue.put(message(sequence, sequence - 1))
     for last in (1, 0):
         read(encode(Ack(last)), session)
-        assert session.outgoing.peek_retransmission() == message(2, 1)
+        assert session.channel.send_queue.peek_retransmission() == message(2, 1)
 
 
 def test_control_of_the_link_changes_the_session() -> None:
     session = make_session()
-    session.standing.say_bye(LEAVE_WHEN_RELEASED)
+    session.lifecycle.say_bye(LEAVE_WHEN_RELEASED)
     assert read(frame(CREDIT, 900) + frame(BYE, 1) + bytes([RELEASE, PING]), session) == []
-    assert session.credit.limit == 900
-    assert (session.standing.theirs, session.standing.ours) == (AWAITS_BYE, LET_GO)
+    assert session.channel.flow_control.limit == 900
+    assert (session.lifecycle.theirs, session.lifecycle.ours) == (AWAITS_BYE, LET_GO)
     read(frame(CREDIT, 800), session)
-    assert session.credit.limit == 900, "credit is never taken back"
+    assert session.channel.flow_control.limit == 900, "credit is never taken back"
 
 
 def test_an_acknowledgement_of_datagrams_reaches_the_path() -> None:
@@ -258,9 +259,24 @@ def test_an_acknowledgement_of_datagrams_reaches_the_path() -> None:
     sent = SentDatagram(1, 0)
     sent.size = 100
     sent.eliciting = True
-    session.path.on_sent(sent, 0)
+    session.channel.path.on_sent(sent, 0)
     read(frame(ACK_RANGES, 0, 1, 1, 0), session)
-    assert session.path.flight.eliciting == 0
+    assert session.channel.path.in_flight.eliciting == 0
+
+
+def test_what_one_acknowledgement_shows_to_be_lost_the_next_in_the_datagram_does_not_hide() -> None:
+    session = make_session()
+    for number in range(1, 5):
+        sent = SentDatagram(number, 0)
+        sent.set_messages(number, number)
+        session.channel.path.on_sent(sent, 0)
+    reader = reading(Recorder())
+    both = frame(ACK_RANGES, 0, 1, 4, 0) + frame(ACK_RANGES, 0, 2, 4, 0, 0, 0)
+    reader.read(session, WireReader(both), 1, 0)
+    assert [sent.first for sent in reader.lost] == [1]
+
+    reader.read(session, WireReader(bytes([PING])), 2, 0)
+    assert reader.lost == []
 
 
 @pytest.mark.parametrize("data", [b"", bytes([PADDING]), bytes([PADDING]) + b"anything at all"])
@@ -287,7 +303,7 @@ def test_everything_but_acknowledgements_is_acknowledged(data: bytes, owed: bool
     session = make_session()
     sent = SentDatagram(1, 0)
     sent.eliciting = True
-    session.path.on_sent(sent, 0)
+    session.channel.path.on_sent(sent, 0)
     reader = reading(Recorder())
     reader.read(session, WireReader(frame(ACK_RANGES, 0, 1, 1, 0) + data), 1, 0)
     assert reader.owed == owed

@@ -232,7 +232,7 @@ def test_a_number_holds_for_the_rest_of_its_datagram() -> None:
     )
     read(data + written([message(2, 1)]), session)
     read(written([message(7, 6)]), session)
-    assert [session.assembly.number_of(sequence) for sequence in (2, 5, 6)] == [2, 2, 3]
+    assert [session.payload_assembler.number_of(sequence) for sequence in (2, 5, 6)] == [2, 2, 3]
 
 
 def read(data: bytes, session: Session) -> None:

@@ -16,9 +16,7 @@ from antecede.network_model.latency import Exponential, Lognormal, Uniform
 from antecede_audit.eventlog.restore import log_of
 from antecede_audit.jobs.measure import measure_here
 from antecede_audit.measure.figures import MEASURED
-from antecede_audit.spark.measure import measured_runs
-from antecede_audit.spark.measure_stages import message_instants
-from antecede_audit.spark.schemas import EVENTS, with_run_id
+from antecede_audit.spark.measure import measure_logs
 from antecede_lab.simulator.run import RunResult, simulate
 from antecede_lab.simulator.workloads import Groups, Poisson, ServiceDag, Workload
 from antecede_lab.simulator.workloads.service_dag import layered_services
@@ -128,11 +126,7 @@ def rows(spark: SparkSession, dataset: Path) -> dict[str, dict[str, Any]]:
 
 
 def measured(spark: SparkSession, dataset: Path) -> dict[str, dict[str, Any]]:
-    events = spark.read.schema(with_run_id(EVENTS)).parquet(str(dataset))
-    instants = message_instants(events).persist()
-    rows = measured_runs(events, instants)
-    instants.unpersist()
-    return {row.pop("run_id"): row for row in rows}
+    return {row.pop("run_id"): row for row in measure_logs(spark, [str(dataset)])}
 
 
 def test_every_run_is_measured(rows: dict[str, dict[str, Any]]) -> None:

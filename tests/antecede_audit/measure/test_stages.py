@@ -1,26 +1,28 @@
-"""The stages of the metrics on tables that can be checked by eye."""
+"""What is counted of copies and packets, on tables that can be checked by eye."""
 
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
-from pyspark.sql.types import LongType, StructField, StructType
+import numpy as np
+import pyarrow as pa
 
-from antecede_audit.measure.distributions import bounds
-from antecede_audit.spark.measure import event_totals, packets_in
-from antecede_audit.spark.measure_stages import (
-    bucket_of,
-    buffering_delays,
-    message_instants,
-    non_causal_delays,
+from antecede.eventlog.parquet import ArrowTable, event_schema
+from antecede_audit.measure.distributions import (
+    bounds,
+    bucket_numbers,
+    by_run,
+    distribution_of,
+    gathered,
+    merged,
 )
-from antecede_audit.spark.schemas import EVENTS, with_run_id
+from antecede_audit.measure.instants import instants_of
+from antecede_audit.measure.non_causal import lateness_of_run, tally_lateness
+from antecede_audit.measure.runs import delays_of, event_totals, packets_in, tally_copies
 from antecede_lab.simulator import histogram
 
 SUBMITTED, TRANSMITTED, ARRIVED, DELIVERED = "submitted", "transmitted", "arrived", "delivered"
 
 
-def log(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
+def log(*rows: dict[str, Any]) -> ArrowTable:
     """An event log; what a row does not say is null, or 0, or follows from the rest."""
     positions: dict[tuple[str, int], int] = {}
     filled = []
@@ -39,7 +41,7 @@ def log(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
             "metadata_bytes": 0,
         }
         filled.append(defaults | row)
-    return spark.createDataFrame(filled, with_run_id(EVENTS))
+    return pa.Table.from_pylist(filled, pa.schema([*event_schema(), ("run_id", pa.string())]))
 
 
 def event(process: int, kind: str, time_ns: int, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 any column
@@ -50,14 +52,9 @@ def first_message(target: int = 1) -> dict[str, Any]:
     return {"sender": 0, "sequence": 1, "target": target}
 
 
-def rows_of(frame: DataFrame) -> list[dict[str, Any]]:
-    return [row.asDict() for row in frame.collect()]
-
-
-def test_instants_are_the_first_of_each_kind(spark: SparkSession) -> None:
+def test_instants_are_the_first_of_each_kind() -> None:
     """Transmitted twice, arrived twice, delivered once; an ack and a relay are in the log too."""
     events = log(
-        spark,
         event(0, SUBMITTED, 10, **first_message()),
         event(0, TRANSMITTED, 12, **first_message(), packet=0, packet_kind="message"),
         event(0, TRANSMITTED, 13, **first_message(target=2), packet=1, packet_kind="message"),
@@ -68,7 +65,7 @@ def test_instants_are_the_first_of_each_kind(spark: SparkSession) -> None:
         event(1, DELIVERED, 27, **first_message()),
         event(1, TRANSMITTED, 27, target=0, packet=0, packet_kind="ack"),
     )
-    assert rows_of(message_instants(events)) == [
+    assert instants_of(events).to_pylist() == [
         {
             "run_id": "r",
             **first_message(),
@@ -80,30 +77,25 @@ def test_instants_are_the_first_of_each_kind(spark: SparkSession) -> None:
     ]
 
 
-def test_delays_of_a_copy_add_up_to_its_latency(spark: SparkSession) -> None:
+def test_delays_of_a_copy_add_up_to_its_latency() -> None:
     events = log(
-        spark,
         event(0, SUBMITTED, 10, **first_message()),
         event(0, TRANSMITTED, 12, **first_message()),
         event(1, ARRIVED, 25, **first_message()),
         event(1, DELIVERED, 29, **first_message()),
     )
-    assert rows_of(buffering_delays(message_instants(events))) == [
-        {
-            "run_id": "r",
-            **first_message(),
-            "sender_wait_ns": 2,
-            "channel_ns": 13,
-            "receiver_wait_ns": 4,
-            "latency_ns": 19,
-        }
-    ]
+    delays = delays_of(instants_of(events))
+    assert {name: found.to_pylist() for name, found in delays.items()} == {
+        "sender_wait": [2],
+        "channel": [13],
+        "receiver_wait": [4],
+        "latency": [19],
+    }
 
 
-def ingested(spark: SparkSession) -> DataFrame:
+def ingested() -> ArrowTable:
     """A trace that knows of sending and receiving only: P2 hears the answer before the question."""
     return log(
-        spark,
         event(0, SUBMITTED, 0, **first_message(target=2)),
         event(0, SUBMITTED, 10, sender=0, sequence=2, target=1),
         event(1, DELIVERED, 15, sender=0, sequence=2),
@@ -113,36 +105,37 @@ def ingested(spark: SparkSession) -> DataFrame:
     )
 
 
-def test_what_came_before_its_cause_counts_as_too_early(spark: SparkSession) -> None:
-    late = non_causal_delays(message_instants(ingested(spark)))
-    assert sorted(row["non_causal_ns"] for row in rows_of(late)) == [-75, 0, 0]
+def test_what_came_before_its_cause_counts_as_too_early() -> None:
+    instants = instants_of(ingested())
+    assert sorted(lateness_of_run(instants)) == [-75, 0, 0]
+    late = tally_lateness(instants.append_column("first_ns", pa.nulls(3, pa.int64())))
+    assert distribution_of(late.to_pylist()) == gathered({-75: 1, 0: 2})
 
 
-def test_runs_do_not_mix(spark: SparkSession) -> None:
+def test_runs_do_not_mix() -> None:
     """The same message in two runs is two messages."""
     events = log(
-        spark,
         *(
             event(process, kind, time_ns, run_id=run, **first_message())
             for run, end_ns in (("a", 5), ("b", 50))
             for process, kind, time_ns in ((0, SUBMITTED, 0), (1, DELIVERED, end_ns))
         ),
     )
-    rows = rows_of(buffering_delays(message_instants(events)))
-    assert {row["run_id"]: row["latency_ns"] for row in rows} == {"a": 5, "b": 50}
+    found = by_run(merged(tally_copies(instants_of(events))))
+    latencies = {run: distribution_of(tallies["latency"]) for run, tallies in found.items()}
+    assert latencies == {"a": gathered({5: 1}), "b": gathered({50: 1})}
 
 
-def test_packets_are_counted_by_kind(spark: SparkSession) -> None:
+def test_packets_are_counted_by_kind() -> None:
     message = first_message() | {"packet_kind": "message", "payload_bytes": 7, "metadata_bytes": 3}
     events = log(
-        spark,
         event(0, SUBMITTED, 0, **first_message(), payload_bytes=7),
         event(0, TRANSMITTED, 1, **message),
         event(0, TRANSMITTED, 2, **message),
         event(1, ARRIVED, 3, **message),
         event(1, TRANSMITTED, 4, target=0, packet_kind="ack", metadata_bytes=2),
     )
-    rows = {row["packet_kind"]: row for row in packets_in(event_totals(events).collect())}
+    rows = {row["packet_kind"]: row for row in packets_in(event_totals(events).to_pylist())}
     assert rows == {
         "message": {
             "packet_kind": "message",
@@ -168,12 +161,11 @@ EDGES = sorted(
 )
 
 
-def test_buckets_are_those_of_the_simulator_and_their_mirror_images(spark: SparkSession) -> None:
+def test_buckets_are_those_of_the_simulator_and_their_mirror_images() -> None:
     """Powers of two and their neighbours, where a logarithm goes wrong."""
-    schema = StructType([StructField("n", LongType())])
-    numbers = spark.createDataFrame([(sign * n,) for n in EDGES for sign in (1, -1)], schema)
-    shown = numbers.select("n", bucket_of(F.col("n")).alias("bucket")).collect()
-    found = {row["n"]: (row["bucket"], *bounds(row["bucket"])) for row in shown}
+    numbers = [sign * n for n in EDGES for sign in (1, -1)]
+    buckets = bucket_numbers(np.array(numbers, np.int64)).tolist()
+    found = {n: (bucket, *bounds(bucket)) for n, bucket in zip(numbers, buckets, strict=True)}
     for n in EDGES:
         number = int(histogram.bucket_of(n))
         first, last = int(histogram.bucket_start(number)), found[n][2]

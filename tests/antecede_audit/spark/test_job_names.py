@@ -9,12 +9,11 @@ from pyspark.sql import SparkSession
 
 import antecede_audit
 from antecede_audit import audit, spans_to_events
-from antecede_audit.shuffle import ROWS_OF_A_TASK, ROWS_WORTH_A_TASK, tasks_by_size
+from antecede_audit.shuffle import PARTITION_ROWS, PARTITION_ROWS_MIN, partitions_by_size
 from antecede_audit.spark.audit_job import audit as audit_job
 from antecede_audit.spark.ingest import ingest
 from antecede_audit.spark.job_names import DESCRIPTION, named
-from antecede_audit.spark.measure import measure_logs
-from antecede_audit.spark.profile import profile
+from antecede_audit.spark.measure import measure_logs, profile
 from antecede_audit.spark.settings import spark_conf
 from antecede_lab.sweep.sweep import run_sweep
 from tests.antecede_audit.spans.samples import as_lines
@@ -104,10 +103,10 @@ def test_a_stage_is_called_after_the_innermost_function() -> None:
 def test_tasks_go_by_size() -> None:
     wanted = 200
 
-    assert tasks_by_size(wanted, 7) == 1
-    assert tasks_by_size(wanted, 10 * ROWS_WORTH_A_TASK) == 10
-    assert tasks_by_size(wanted, 500 * ROWS_WORTH_A_TASK) == wanted
-    assert tasks_by_size(wanted, 300 * ROWS_OF_A_TASK) == 300
+    assert partitions_by_size(wanted, 7) == 1
+    assert partitions_by_size(wanted, 10 * PARTITION_ROWS_MIN) == 10
+    assert partitions_by_size(wanted, 500 * PARTITION_ROWS_MIN) == wanted
+    assert partitions_by_size(wanted, 300 * PARTITION_ROWS) == 300
 
 
 def test_seven_spans_in_a_plain_session_are_a_few_tasks_with_names(spark: SparkSession) -> None:
@@ -148,7 +147,7 @@ def test_every_job_of_the_pipeline_says_what_it_does(spark: SparkSession, tmp_pa
     jobs: dict[str, Callable[[], object]] = {
         "ingest": lambda: ingest(spark, [str(tmp_path / "a.csv")], out),
         "audit": lambda: audit_job(spark, [f"{out}/events"], str(tmp_path / "found")),
-        "metrics": lambda: measure_logs(spark, [f"{out}/events"]),
+        "measure": lambda: measure_logs(spark, [f"{out}/events"]),
         "profile": lambda: profile(spark, out, str(tmp_path / "profile")),
         "sweep": lambda: run_sweep(spark, grid, tmp_path / "sweep"),
     }

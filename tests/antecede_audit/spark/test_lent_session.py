@@ -11,8 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from antecede_audit import audit, spans_to_events
 from antecede_audit.spark.audit_job import audit as audit_job
 from antecede_audit.spark.ingest import ingest
-from antecede_audit.spark.measure import measure_logs
-from antecede_audit.spark.profile import profile
+from antecede_audit.spark.measure import measure_logs, profile
 from antecede_audit.spark.settings import private_session
 from tests.antecede_audit.spans.samples import as_lines
 from tests.antecede_audit.spark.test_job_names import SEVEN, SPAN

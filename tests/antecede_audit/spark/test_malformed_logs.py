@@ -21,8 +21,8 @@ from antecede_audit.report.spacetime.recording import rows_of_files
 from antecede_audit.spark import audit_library as library
 from antecede_audit.spark.audit_job import audit
 from antecede_audit.spark.measure import measure_logs
+from antecede_audit.spark.measure import read_events as read_log_of_profile
 from antecede_audit.spark.pieces import handed_over, read_here
-from antecede_audit.spark.profile import read_events as read_log_of_profile
 from antecede_audit.spark.survey import survey_batches
 from antecede_audit.spark.watch.reading import rejected_in
 from antecede_audit.spark.watch.state import WatchSettings

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from antecede_audit.eventlog.workload import WorkloadRow, as_fields
 from antecede_audit.measure.structure import structured
-from antecede_audit.spark.profile_stages import causal_structure
+from antecede_audit.spark.measure import causal_structure
 from antecede_lab.grow.requests import (
     OPENING,
     UNASKED,

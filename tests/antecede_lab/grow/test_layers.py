@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
 from antecede_audit.eventlog.workload import WorkloadRow, check_workload
-from antecede_audit.spark.profile_stages import causal_structure
+from antecede_audit.spark.measure import causal_structure
 from antecede_lab.grow.layers import grown, layered, replica_names
 from antecede_lab.grow.target_size import (
     METHODS,

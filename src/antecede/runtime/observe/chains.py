@@ -167,12 +167,12 @@ def chains_of_peers(
 
 def silence_ns(session: Session, now_ns: int) -> int:
     """For how long a peer has been silent; 0 if it is heard."""
-    standing = session.standing
-    return int(now_ns - standing.heard_ns) if standing.silent else 0
+    lifecycle = session.lifecycle
+    return int(now_ns - lifecycle.heard_ns) if lifecycle.silent else 0
 
 
 def reads_nothing(session: Session, now_ns: int, durations: Durations | None) -> bool:
     """Whether a peer is heard and has acknowledged nothing for long, though it has what to."""
-    if durations is None or session.standing.silent:
+    if durations is None or session.lifecycle.silent:
         return False
     return durations.no_ack_ns(session, now_ns) >= UNREAD_NS

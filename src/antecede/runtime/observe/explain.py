@@ -6,7 +6,7 @@ from typing import Final
 
 from antecede.core.process import OWNERS_NAMED, PermitsOwed
 from antecede.endpoint.endpoint import Endpoint
-from antecede.membership.contact import AWAY, NEW, STATES, Contact
+from antecede.membership.contact import STATES, Contact, ContactState
 from antecede.runtime.observe.chains import (
     Chain,
     chains,
@@ -112,7 +112,8 @@ class PeerExplanation:
             waits = "waits" if self.undelivered == 1 else "wait"
             owed = messages_text(self.undelivered)
             waiting = f"; {owed} {waits} for it" if self.undelivered else ""
-            why = "has not been met yet" if self.state == STATES[NEW] else "has never been met"
+            is_new = self.state == STATES[ContactState.NEW]
+            why = "has not been met yet" if is_new else "has never been met"
             said.append(f"{self.name} {why}{waiting}")
             return said
         if self.silent_ns:
@@ -228,13 +229,13 @@ def owed_permits(endpoint: Endpoint) -> tuple[Owed, ...]:
 def owed_by(endpoint: Endpoint, permits: PermitsOwed) -> Owed:
     """What the core says of one peer, in names and numbers."""
     session = endpoint.session_by_id(permits.owner)
-    numbers = None if session is None else session.assembly
+    numbers = None if session is None else session.payload_assembler
     return Owed(
         name=endpoint.name_of(permits.owner),
         first=int(permits.first if numbers is None else numbers.number_of(permits.first)),
         last=int(permits.last if numbers is None else numbers.number_of(permits.last)),
         waiting=endpoint.sending.messages_since(permits.since, permits.holds),
-        silent=session is not None and session.standing.silent,
+        silent=session is not None and session.lifecycle.silent,
         gone=session is None,
     )
 
@@ -294,7 +295,7 @@ def no_majority(endpoint: Endpoint) -> list[str]:
     if answered == 0 or 2 * answered > members:
         return []
     owing = any(
-        session.standing.silent and endpoint.waiting_for.owes(session)
+        session.lifecycle.silent and endpoint.waiting_for.owes(session)
         for session in endpoint.sessions()
     )
     return [f"no majority ({answered} of {members})"] if owing else []
@@ -319,7 +320,7 @@ def fills_the_buffer(endpoint: Endpoint, contact: Contact) -> str:
     """That what is for a peer who does not answer fills the buffer, or its share; else nothing."""
     sending, session = endpoint.sending, contact.session
     count = sending.messages_owed(session)
-    if not count or not session.standing.silent:
+    if not count or not session.lifecycle.silent:
         return ""
     if sending.has_room() and sending.has_share(session):
         return ""
@@ -353,21 +354,21 @@ def peer_state(
 ) -> PeerExplanation:
     """What may be wrong with the peer of this session."""
     after, early = endpoint.expected(session)
-    standing = session.standing
-    waiting = session.met and session.path.flight.eliciting > 0
+    lifecycle = session.lifecycle
+    waiting = session.met and session.channel.path.in_flight.eliciting > 0
     contact = endpoint.directory.by_name.get(session.name)
     return PeerExplanation(
         name=session.name,
         met=session.met,
-        state=STATES[AWAY if contact is None else contact.state()],
+        state=STATES[ContactState.AWAY if contact is None else contact.state],
         gone=session.ended or (contact is not None and contact.expelled),
-        silent_ns=int(now_ns - standing.heard_ns) if waiting and standing.silent else 0,
+        silent_ns=int(now_ns - lifecycle.heard_ns) if waiting and lifecycle.silent else 0,
         undelivered=endpoint.sending.messages_owed(session),
         early=early,
-        after=int(session.assembly.number_of(after)),
-        out_of_credit=session.met and session.outgoing.waits_for_credit(),
+        after=int(session.payload_assembler.number_of(after)),
+        out_of_credit=session.met and session.channel.send_queue.waits_for_credit(),
         refusal="" if contact is None else contact.refusal,
         objection="" if contact is None else contact.objection,
-        early_in_parts=session.assembly.in_parts(),
+        early_in_parts=session.payload_assembler.in_parts(),
         reads_nothing=session.is_here() and reads_nothing(session, now_ns, durations),
     )

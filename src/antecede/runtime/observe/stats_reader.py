@@ -14,16 +14,16 @@ from antecede.membership.contact import STATES, Contact
 from antecede.runtime.backpressure import Backpressure
 from antecede.runtime.callbacks import Callbacks
 from antecede.runtime.carriers.carrier import Carrier
+from antecede.runtime.committer import Committer
 from antecede.runtime.config.settings import Settings
 from antecede.runtime.deliveries import Deliveries
 from antecede.runtime.errors import fenced_sentence
-from antecede.runtime.journal_committer import JournalCommitter
 from antecede.runtime.listeners import Listeners
 from antecede.runtime.notifier import yield_to_loop
 from antecede.runtime.observe.chains import Chain, own_chains
 from antecede.runtime.observe.durations import Durations
 from antecede.runtime.observe.explain import unread_text
-from antecede.runtime.observe.stats import NO_JOURNAL, Health, PeerStats, Stats
+from antecede.runtime.observe.stats import Health, PeerStats, Stats
 from antecede.units import listing, messages_text
 
 PEERS_PER_TURN: Final = 32
@@ -43,7 +43,7 @@ class StatsReader:
         callbacks: Callbacks,
         carrier: Carrier,
         queue: FairReceiveQueue,
-        committer: JournalCommitter | None,
+        committer: Committer,
         durations: Durations,
         now: Callable[[], int],
     ) -> None:
@@ -115,7 +115,7 @@ class StatsReader:
             handler_failures=self._deliveries.failures,
             callback_failures=self._callbacks.failures,
             peers=tuple(peers),
-            journal=NO_JOURNAL if self._committer is None else self._committer.figures(),
+            journal=self._committer.figures(),
             held_back=max((peer.held_back for peer in peers), default=0),
             held_back_ns=max((peer.held_back_ns for peer in peers), default=0),
             left_out=sum(self._listeners.left_out.values()),
@@ -129,30 +129,30 @@ def peer_stats(
     """The figures of one peer."""
     chain = held_back.get(contact.name)
     session = contact.session
-    path = session.path
+    path = session.channel.path
     return PeerStats(
         name=session.name,
         met=session.met,
-        state=STATES[contact.state()],
-        silent=session.standing.silent,
+        state=STATES[contact.state],
+        silent=session.lifecycle.silent,
         left=contact.expelled or session.is_gone(),
         refusal=contact.refusal or contact.objection,
         undelivered=endpoint.sending.messages_owed(session),
         sends_waiting=backpressure.sends_waiting(contact.name),
         datagrams_sent=int(session.datagrams_out),
-        datagrams_received=int(session.receipts.datagrams),
-        duplicates=int(session.receipts.duplicates),
+        datagrams_received=int(session.channel.acks.datagrams),
+        duplicates=int(session.channel.acks.duplicates),
         retransmitted=int(session.repeated),
-        lost=int(path.flight.lost_count),
-        spurious=int(path.flight.spurious),
+        lost=int(path.in_flight.lost_count),
+        spurious=int(path.in_flight.spurious),
         round_trip_ns=int(path.round_trip.smoothed_ns),
         round_trip_least_ns=int(path.round_trip.least_ns),
         window=int(path.congestion.window),
-        in_flight=int(path.flight.size),
+        in_flight=int(path.in_flight.size),
         datagram_size=int(session.datagram_size),
         held_back=0 if chain is None else chain.messages,
         held_back_ns=0 if chain is None else chain.oldest_ns,
-        narrow=path.sizes.is_narrow,
+        narrow=path.mtu.is_narrow,
     )
 
 

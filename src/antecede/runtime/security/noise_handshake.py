@@ -440,7 +440,7 @@ class ReceivedHello(HandshakeMessage):
             self._crypto.remember(self._responder.initiator, self._answered)
         return answer
 
-    def seal(self, now_ns: int) -> SessionKeys:
+    def session_keys(self, now_ns: int) -> SessionKeys:
         assert self._answered is not None, "a hello is answered before what it agrees on is used"
         self._crypto.ring.is_used(self._name, self._responder.initiator)
         self._crypto.remember(self._responder.initiator, self._answered)
@@ -480,7 +480,7 @@ class ReceivedReply(HandshakeMessage):
     def reply(self, text: bytes) -> bytes:
         raise AssertionError(f"an answer is not answered: {text!r}")
 
-    def seal(self, now_ns: int) -> SessionKeys:
+    def session_keys(self, now_ns: int) -> SessionKeys:
         ours, theirs = self._initiator.keys()
         return SessionKeys(session_key, ours, theirs, self._initiator.responder, now_ns)
 

@@ -72,6 +72,30 @@ class SentDatagram:
         self.probed = False
         self.state: i64 = IN_FLIGHT
 
+    def set_size(self, size: i64) -> None:
+        """It is written, and has this many bytes."""
+        self.size = size
+
+    def elicit(self) -> None:
+        """It is to be acknowledged."""
+        self.eliciting = True
+
+    def set_trial(self) -> None:
+        """It only finds out whether a datagram of its size comes through."""
+        self.trial = True
+        self.eliciting = True
+
+    def add_transport_control(self, bit: i64) -> None:
+        """This control of the transport is in it, and is to be sent again if it is lost."""
+        self.controls |= bit
+        self.eliciting = True
+
+    def set_ack_and_permit(self, ack: i64, permit: i64) -> None:
+        """These of the core are in it (0: none), and perhaps more of its control."""
+        self.delivered = ack
+        self.permit = permit
+        self.eliciting = True
+
     def set_messages(self, first: i64, last: i64) -> None:
         """The messages from `first` to `last` to this peer leave in it for the first time."""
         self.first = first
@@ -109,8 +133,8 @@ class InFlight:
         "acked_trial",
         "eliciting",
         "largest_acked",
+        "loss_check_ns",
         "lost_count",
-        "newly_lost",
         "records",
         "reordering",
         "settled_controls",
@@ -128,14 +152,15 @@ class InFlight:
         self.spurious: i64 = 0
         # Everything below this number has been acknowledged or taken for lost.
         self._loss_from: i64 = 1
-        # Results of the last `acknowledge` and `find_lost`.
+        # When to look for lost ones again.
+        self.loss_check_ns: i64 = NEVER_NS
+        # Results of the last `acknowledge`.
         self.acked_size: i64 = 0
         self.acked_sent_ns: i64 = -1
         self.acked_eliciting = False
         self.acked_largest: i64 = 0
         self.acked_trial = False
         self.settled_controls: i64 = 0
-        self.newly_lost: list[SentDatagram] = []
 
     def add(self, sent: SentDatagram) -> None:
         """`sent` has left; its number must be the next one."""
@@ -180,9 +205,9 @@ class InFlight:
         """Whether everything it names has been sent."""
         return acked.lasts[0] < self.records.next
 
-    def find_lost(self, now_ns: i64, patience_ns: i64, keep_ns: i64) -> i64:
-        """Collect what is to be taken for lost by now; when to look again, or `NEVER_NS`."""
-        self.newly_lost.clear()
+    def find_lost(self, now_ns: i64, patience_ns: i64, keep_ns: i64) -> list[SentDatagram] | None:
+        """What is to be taken for lost by now, None if nothing; says when to look again."""
+        lost: list[SentDatagram] | None = None
         again_ns: i64 = NEVER_NS
         number = self._loss_from
         contiguous = True
@@ -192,6 +217,9 @@ class InFlight:
                 late = number + self.reordering <= self.largest_acked
                 if late or sent.sent_ns + patience_ns <= now_ns:
                     self._take_for_lost(sent)
+                    if lost is None:
+                        lost = []
+                    lost.append(sent)
                 else:
                     contiguous = False
                     if sent.sent_ns + patience_ns < again_ns:
@@ -200,7 +228,12 @@ class InFlight:
             if contiguous:
                 self._loss_from = number
         self.forget_settled(now_ns - keep_ns)
-        return again_ns
+        self.loss_check_ns = again_ns
+        return lost
+
+    def forget_loss_check(self) -> None:
+        """Nothing is on the way: nothing can be lost."""
+        self.loss_check_ns = NEVER_NS
 
     def take_oldest_with_messages(self) -> SentDatagram | None:
         """The oldest datagram on the way with messages in it that no probe has repeated yet."""
@@ -262,4 +295,3 @@ class InFlight:
         self.size -= sent.size
         self.eliciting -= 1
         self.lost_count += 1
-        self.newly_lost.append(sent)

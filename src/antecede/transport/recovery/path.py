@@ -1,8 +1,8 @@
 """A path joins its parts: what has left, how long that took, and how much more may leave.
 
-Whoever drives it (a session) writes the datagrams. It calls `room` before, `left` after each one,
-`acknowledged` for each acknowledgement, and `expire` at `wake_ns`; after the last two it finds in
-`lost` what has to be sent again. What comes from the peer is in `AckTracker`.
+Whoever drives it (a session) writes the datagrams. It calls `sendable_bytes` before, `on_sent`
+after each one, `on_ack` for each acknowledgement, and `expire` at `wake_ns`; the last two answer
+with what has to be sent again. What comes from the peer is in `AckTracker`.
 """
 
 from typing import Final, final
@@ -45,33 +45,30 @@ class Path:
     __slots__ = (
         "_datagram",
         "_held_ns",
-        "_loss_check_ns",
-        "_pace",
+        "_pacer",
         "_parting",
         "_probe_from_ns",
         "_probe_wanted",
         "_window_cap",
         "answered_ns",
         "congestion",
-        "flight",
-        "lost",
+        "in_flight",
+        "mtu",
         "probes",
         "round_trip",
-        "sizes",
     )
 
     def __init__(self, datagram_size: i64, window_cap: i64) -> None:
         self._datagram: i64 = datagram_size
-        self.flight: Final = InFlight()
+        self.in_flight: Final = InFlight()
         self.round_trip: Final = RttEstimator()
         self.congestion: Final = Cubic(datagram_size, window_cap)
         # What the peer's socket holds, as far as that is believed.
         self._window_cap: i64 = window_cap if window_cap < SOCKET_MAX else SOCKET_MAX
-        self._pace: Final = Pacer()
-        self.sizes: Final = PathMtu(datagram_size)
+        self._pacer: Final = Pacer()
+        self.mtu: Final = PathMtu(datagram_size)
         # Until when no messages leave, because all that left before were lost.
         self._held_ns: i64 = 0
-        self._loss_check_ns: i64 = NEVER_NS
         self._probe_from_ns: i64 = 0
         self.probes: i64 = 0
         # When the newest datagram had left that the peer has acknowledged: it lived after that.
@@ -79,27 +76,26 @@ class Path:
         self._probe_wanted = False
         # Whether nothing but good-byes is left to be said.
         self._parting = False
-        self.lost: list[SentDatagram] = []
 
     def next_number(self) -> i64:
         """The number of the next datagram."""
-        return self.flight.records.next
+        return self.in_flight.records.next
 
     def oldest_number(self) -> i64:
         """The oldest number that is still waited for; below it everything is settled."""
-        return self.flight.records.first
+        return self.in_flight.records.first
 
     def is_clogged(self) -> bool:
         """Whether as many datagrams are remembered as may be."""
-        records = self.flight.records
+        records = self.in_flight.records
         return records.next - records.first >= DATAGRAMS_MAX
 
     def sendable_bytes(self, now_ns: i64) -> i64:
         """How many bytes may leave now."""
-        room = self.congestion.window - self.flight.size
+        room = self.congestion.window - self.in_flight.size
         if room <= 0:
             return 0
-        paced = self._pace.room(
+        paced = self._pacer.room(
             self.congestion.window, self.round_trip.smoothed_ns, self._datagram, now_ns
         )
         return paced if paced < room else room
@@ -112,30 +108,35 @@ class Path:
         """When more may leave, if it is the pace that holds it back; `NEVER_NS` if not."""
         if now_ns < self._held_ns:
             return self._held_ns
-        if self.flight.size + self._datagram > self.congestion.window and self.flight.size > 0:
+        if (
+            self.in_flight.size + self._datagram > self.congestion.window
+            and self.in_flight.size > 0
+        ):
             return NEVER_NS
-        wait_ns = self._pace.wait_ns(
+        wait_ns = self._pacer.wait_ns(
             self._datagram, self.congestion.window, self.round_trip.smoothed_ns
         )
         return now_ns + wait_ns
 
     def on_sent(self, sent: SentDatagram, now_ns: i64) -> None:
         """A datagram has left."""
-        if sent.eliciting and self.flight.eliciting == 0:
+        if sent.eliciting and self.in_flight.eliciting == 0:
             self._probe_from_ns = now_ns
-        self.flight.add(sent)
-        self._pace.spent(sent.size)
+        self.in_flight.add(sent)
+        self._pacer.spent(sent.size)
 
-    def on_ack(self, acked: AckRanges, ack_delay_ns: i64, now_ns: i64) -> None:
-        """The peer says what has come; `RemoteError` if that was never sent."""
-        flight = self.flight
-        self.lost = []
+    def on_ack(self, acked: AckRanges, ack_delay_ns: i64, now_ns: i64) -> list[SentDatagram] | None:
+        """The peer says what has come: what is lost by that, None if nothing.
+
+        `RemoteError` if it was never sent.
+        """
+        flight = self.in_flight
         if not flight.is_plausible(acked):
             raise RemoteError("an acknowledgement of a datagram that was never sent")
         spurious = flight.spurious
         busy = 2 * flight.size >= self.congestion.window
         if not flight.acknowledge(acked):
-            return
+            return None
         if flight.spurious > spurious:
             self.congestion.undo_spurious_loss()
         sent_ns = flight.acked_sent_ns
@@ -149,36 +150,39 @@ class Path:
             self.congestion.on_acked(flight.acked_size, sent_ns, now_ns, rtt_ns)
         self.probes = 0
         self._probe_from_ns = now_ns
-        self.sizes.on_acked(flight.acked_largest, flight.acked_trial, sent_ns, now_ns)
-        self._look_for_lost(now_ns)
+        self.mtu.on_acked(flight.acked_largest, flight.acked_trial, sent_ns, now_ns)
+        return self._look_for_lost(now_ns)
 
     def wake_ns(self) -> i64:
         """When to call `expire`."""
-        if self.flight.eliciting == 0:
+        if self.in_flight.eliciting == 0:
             return NEVER_NS
         probe_ns = self._probe_from_ns + self._probe_patience_ns()
-        return probe_ns if probe_ns < self._loss_check_ns else self._loss_check_ns
+        check_ns = self.in_flight.loss_check_ns
+        return probe_ns if probe_ns < check_ns else check_ns
 
-    def expire(self, now_ns: i64, heard_ns: i64 = -1) -> None:
-        """Do what is due: take datagrams for lost, or want a probe.
+    def expire(self, now_ns: i64, heard_ns: i64 = -1) -> list[SentDatagram] | None:
+        """Do what is due: answer with what is taken for lost, or want a probe.
 
         The peer was last heard at `heard_ns`.
         """
-        self.lost = []
-        if self.flight.eliciting == 0:
-            self._loss_check_ns = NEVER_NS
-            return
-        if self._loss_check_ns <= now_ns:
-            self._look_for_lost(now_ns)
-        elif self._probe_from_ns + self._probe_patience_ns() <= now_ns:
+        if self.in_flight.eliciting == 0:
+            self.in_flight.forget_loss_check()
+            return None
+        if self.in_flight.loss_check_ns <= now_ns:
+            return self._look_for_lost(now_ns)
+        if self._probe_from_ns + self._probe_patience_ns() <= now_ns:
             self.probes += 1
             self._probe_from_ns = now_ns
             self._probe_wanted = True
-            oldest_ns = self.flight.records.peek().sent_ns
+            oldest_ns = self.in_flight.records.peek().sent_ns
             heard = heard_ns > oldest_ns + self.round_trip.smoothed_ns
-            self.sizes.on_probe_timeout(self.probes, self.flight.largest_of_oldest(), heard, now_ns)
+            self.mtu.on_probe_timeout(
+                self.probes, self.in_flight.largest_of_oldest(), heard, now_ns
+            )
             if self.probes == COLLAPSE_PROBES:
                 self.congestion.on_persistent_congestion()
+        return None
 
     def set_closing(self) -> None:
         """From now on only good-byes are left to be said."""
@@ -214,19 +218,16 @@ class Path:
         longest = 2 * self.round_trip.smoothed_ns + PROBE_NS_MAX
         return patience_ns if patience_ns < longest else longest
 
-    def _look_for_lost(self, now_ns: i64) -> None:
+    def _look_for_lost(self, now_ns: i64) -> list[SentDatagram] | None:
         trip = self.round_trip
-        self._loss_check_ns = self.flight.find_lost(
-            now_ns, trip.loss_delay_ns(), 3 * trip.probe_timeout_ns()
-        )
-        lost = self.flight.newly_lost
-        if lost:
-            self.lost = lost.copy()
+        lost = self.in_flight.find_lost(now_ns, trip.loss_delay_ns(), 3 * trip.probe_timeout_ns())
+        if lost is not None:
             trials = 0
             for sent in lost:
-                self.sizes.on_lost(sent.size, sent.trial, sent.sent_ns, now_ns)
+                self.mtu.on_lost(sent.size, sent.trial, sent.sent_ns, now_ns)
                 trials += sent.trial
-            if self.sizes.vain > 0:
-                self._held_ns = now_ns + self._backed_off_ns(self.sizes.vain)
+            if self.mtu.vain > 0:
+                self._held_ns = now_ns + self._backed_off_ns(self.mtu.vain)
             if trials < len(lost):  # A trial that fails says nothing about congestion.
                 self.congestion.on_loss(lost[-1].sent_ns, now_ns)
+        return lost

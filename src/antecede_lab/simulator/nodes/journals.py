@@ -10,7 +10,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.core.records import split_records
-from antecede.durability.node_state import DurableNodeState
+from antecede.durability.recorder import JournalRecorder
 from antecede.endpoint.endpoint import Endpoint
 
 
@@ -18,13 +18,13 @@ from antecede.endpoint.endpoint import Endpoint
 class MemoryJournal:
     """The journal of one simulated life, however often its power fails."""
 
-    __slots__ = ("_fails_at", "_records", "incarnation", "kept", "name", "order", "writes")
+    __slots__ = ("_fails_at", "_records", "incarnation", "name", "order", "recorder", "writes")
 
     def __init__(self, name: str, order: str, incarnation: i64) -> None:
         self.name: Final = name
         self.order: Final = order
         self.incarnation: Final[i64] = incarnation
-        self.kept = DurableNodeState(name, order, int(incarnation))
+        self.recorder = JournalRecorder(name, order, int(incarnation))
         self._records: list[bytes] = []
         self.writes: i64 = 0
         # The writes at which the power fails, the last one first.
@@ -36,18 +36,18 @@ class MemoryJournal:
 
     def begin(self, endpoint: Endpoint, core: list[bytes], now_ns: i64) -> None:
         """A process begins: restore what there is, if it is not the first."""
-        if self.kept.resumed:
+        if self.recorder.resumed:
             endpoint.resume(core, now_ns)
-        self._records = endpoint.survival.snapshot()
+        self._records = endpoint.crash_recovery.snapshot()
 
     def reopen(self) -> list[bytes]:
         """The power is back: what was kept is read again; the records of the core."""
-        self.kept = DurableNodeState(self.name, self.order, 0)
-        return self.kept.replay(self._records)
+        self.recorder = JournalRecorder(self.name, self.order, 0)
+        return self.recorder.replay(self._records)
 
     def write(self, endpoint: Endpoint) -> bool:
         """Write what has changed in this turn; False if the power fails instead."""
-        body = endpoint.survival.changes()
+        body = endpoint.crash_recovery.changes()
         if not body:
             return True
         self.writes += 1

@@ -6,7 +6,7 @@ from mypy_extensions import i64
 
 from antecede.core.catalogue import ProtocolInfo
 from antecede.core.process import NodeProcess
-from antecede.durability.node_state import DurableNodeState
+from antecede.durability.recorder import Recorder
 from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.limits import Limits
 from antecede.membership.handshake_crypto import HandshakeCrypto
@@ -44,7 +44,7 @@ def make_endpoint(
     tokens: TokenSource,
     log: ObservedNode,
     guard: HandshakeCrypto | None,
-    kept: DurableNodeState | None,
+    recorder: Recorder,
 ) -> Endpoint:
     """A node of a simulation."""
     bounds: dict[str, object] = {
@@ -54,4 +54,4 @@ def make_endpoint(
     process = info.create(ME, NUMBERS, **(bounds | options))
     assert isinstance(process, NodeProcess), "that was checked before"
     cumulative = info.ordering != "none"
-    return Endpoint(me, process, tokens, limits, log, cumulative, guard, kept)
+    return Endpoint(me, process, tokens, limits, log, cumulative, guard, recorder)

@@ -15,9 +15,10 @@ from antecede.core.catalogue import NOT_FOR_NODES, ProtocolInfo
 from antecede.core.errors import LocalError
 from antecede.core.packets import Message
 from antecede.core.process import NEVER_NS, NodeProcess
+from antecede.durability.recorder import Recorder
 from antecede.endpoint.limits import Limits
 from antecede.events import Report
-from antecede.membership.contact import AWAY, Contact
+from antecede.membership.contact import Contact, ContactState
 from antecede.membership.handshake_crypto import HandshakeCrypto
 from antecede.network_model.faults import Faults, FaultyNetwork
 from antecede.transport.peer_lifecycle import LEAVE_WHEN_RELEASED
@@ -258,12 +259,12 @@ class NodeSimulation:
     ) -> NodeHost:
         log = ObservedNode(log_id, self._observers, self._metadata_size, self.meeting_ns)
         log.account = self.registry.account
-        kept = None if journal is None else journal.kept
+        recorder = Recorder() if journal is None else journal.recorder
         name = name_of(process)
         guard = None if self._guards is None else self._guards[name]
-        me = identity_of(self._info, self._limits, name, incarnation, log_id, kept is not None)
+        me = identity_of(self._info, self._limits, name, incarnation, log_id, recorder.durable)
         endpoint = make_endpoint(
-            self._info, self._options, self._limits, me, self._tokens, log, guard, kept
+            self._info, self._options, self._limits, me, self._tokens, log, guard, recorder
         )
         host = NodeHost(len(self.hosts), process, address, log, endpoint, journal)
         if self._policy is not None:
@@ -305,11 +306,11 @@ class NodeSimulation:
         back.backlog = host.backlog
         back.leaving = host.leaving
         # What the former process had not told is told now.
-        numbers = list(journal.kept.untold.losses)
-        for report in back.endpoint.survival.untold():
+        numbers = list(journal.recorder.state.losses.by_number)
+        for report in back.endpoint.crash_recovery.unreported():
             self._note(back, report)
         if numbers:
-            journal.kept.on_losses_reported(numbers)
+            journal.recorder.on_losses_reported(numbers)
 
     def _touch(self, host: NodeHost) -> None:
         if not host.touched:
@@ -565,9 +566,9 @@ class NodeSimulation:
             self._note(host, report)
         endpoint.reports.clear()
         if host.journal is not None:
-            fresh = host.journal.kept.untold.take_fresh()
+            fresh = host.journal.recorder.state.losses.take_fresh()
             if fresh:
-                host.journal.kept.on_losses_reported(fresh)
+                host.journal.recorder.on_losses_reported(fresh)
         if endpoint.fenced is not None:
             self._leave(host)
 
@@ -656,7 +657,7 @@ class NodeSimulation:
                 to_self = True
                 continue
             contact = endpoint.directory.by_name[name_of(target)]
-            if contact.state() == AWAY:
+            if contact.state == ContactState.AWAY:
                 left_out.append(contact.name)
             else:
                 contacts.append(contact)

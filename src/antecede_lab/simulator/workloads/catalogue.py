@@ -217,7 +217,7 @@ WORKLOADS: Final[dict[str, WorkloadInfo]] = {
             build_poisson,
             "everybody sends to somebody at a steady rate, whatever happens",
             (
-                Parameter("favourites", 0, "how many neighbours each sends to (0: to anybody)"),
+                Parameter("favourites", 0, "send only to this many neighbours (0: to anybody)"),
                 Parameter("zipf", 0.0, "popular peers: the exponent of Zipf's law (0: uniform)"),
                 Parameter("multicast", 0.0, "the share of messages with several targets"),
                 Parameter("fan_out", 3, "the targets of such a message"),
@@ -227,7 +227,7 @@ WORKLOADS: Final[dict[str, WorkloadInfo]] = {
             "request-reply",
             build_request_reply,
             "clients ask servers, wait for the answer, think, ask again",
-            (Parameter("servers", 1, "how many of the first processes answer"), REPLY_BYTES),
+            (Parameter("servers", 1, "how many processes answer: the first ones"), REPLY_BYTES),
         ),
         WorkloadInfo(
             "service-dag",

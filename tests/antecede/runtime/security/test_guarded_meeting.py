@@ -63,11 +63,11 @@ def test_a_sealed_datagram_is_counted_once() -> None:
     for _ in range(20):
         submit(ann, [BOB], b"x" * 1000, post.now_ns)
         post.pass_time(50 * MS)
-    receipts = session_of(bob, ANN).receipts
-    assert int(receipts.datagrams) == int(session_of(ann, BOB).datagrams_out) > 20
+    acks = session_of(bob, ANN).channel.acks
+    assert int(acks.datagrams) == int(session_of(ann, BOB).datagrams_out) > 20
     again = next(letter for letter in reversed(post.carried) if letter.target == address_of(BOB))
     post.deliver(again)
-    assert int(receipts.duplicates) == 1
+    assert int(acks.duplicates) == 1
 
 
 def test_a_node_meets_one_who_does_not_know_its_address() -> None:

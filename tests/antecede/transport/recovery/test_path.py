@@ -128,15 +128,13 @@ def test_what_is_taken_for_lost_by_time_is_found_when_the_timer_rings() -> None:
     start_ns = 100 * SECOND
     first = leave(path, start_ns)
     second = leave(path, start_ns + MS)
-    path.on_ack(ack((second, second), (1, first - 1)), 0, start_ns + TRIP_NS + MS)
-    assert path.lost == []
+    lost = path.on_ack(ack((second, second), (1, first - 1)), 0, start_ns + TRIP_NS + MS)
+    assert lost is None
 
     wake_ns = int(path.wake_ns())
     assert wake_ns == start_ns + path.round_trip.loss_delay_ns()
-    path.expire(wake_ns - 1)
-    assert path.lost == []
-    path.expire(wake_ns)
-    assert [sent.number for sent in path.lost] == [first]
+    assert path.expire(wake_ns - 1) is None
+    assert [sent.number for sent in path.expire(wake_ns) or []] == [first]
     assert path.wake_ns() == NEVER_NS
     assert path.congestion.losses == 1
     assert not path.take_probe()
@@ -146,8 +144,8 @@ def test_many_losses_at_once_shrink_the_window_once() -> None:
     path = settled_path()
     start_ns = 100 * SECOND
     numbers = [leave(path, start_ns + index) for index in range(8)]
-    path.on_ack(ack((numbers[-1], numbers[-1])), 0, start_ns + TRIP_NS)
-    assert [sent.number for sent in path.lost] == numbers[:5]
+    lost = path.on_ack(ack((numbers[-1], numbers[-1])), 0, start_ns + TRIP_NS)
+    assert [sent.number for sent in lost or []] == numbers[:5]
     assert path.congestion.losses == 1
     before = (INITIAL_DATAGRAMS + 1) * SIZE
     assert path.congestion.window == int(before * DECREASE)
@@ -159,19 +157,19 @@ def test_a_loss_that_was_none_gives_the_window_back() -> None:
     numbers = [leave(path, start_ns + index) for index in range(6)]
     path.on_ack(ack((numbers[-1], numbers[-1])), 0, start_ns + TRIP_NS)
     assert path.congestion.window < INITIAL_DATAGRAMS * SIZE
-    path.on_ack(ack((numbers[0], numbers[-1])), 0, start_ns + TRIP_NS + 1)
+    lost = path.on_ack(ack((numbers[0], numbers[-1])), 0, start_ns + TRIP_NS + 1)
     assert path.congestion.window == (INITIAL_DATAGRAMS + 1) * SIZE
-    assert path.lost == []
+    assert lost is None
 
 
 def test_an_acknowledgement_of_what_was_never_sent_changes_nothing() -> None:
     path = settled_path()
     number = leave(path, 100 * SECOND)
-    before = (path.flight.size, path.round_trip.samples, path.wake_ns())
+    before = (path.in_flight.size, path.round_trip.samples, path.wake_ns())
     with pytest.raises(RemoteError, match="never sent"):
         path.on_ack(ack((1, number + 1)), 0, 100 * SECOND + 1)
-    assert (path.flight.size, path.round_trip.samples, path.wake_ns()) == before
-    assert path.lost == []
+    assert (path.in_flight.size, path.round_trip.samples, path.wake_ns()) == before
+    assert path.in_flight.lost_count == 0
 
 
 def test_an_old_acknowledgement_measures_nothing_and_postpones_no_probe() -> None:

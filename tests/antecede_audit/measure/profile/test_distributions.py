@@ -2,13 +2,23 @@
 
 import math
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from hypothesis import example, given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from antecede_audit.measure.distributions import Distribution, distributions_of
+from antecede.eventlog.parquet import ArrowTable
+from antecede_audit.measure.distributions import (
+    TALLIES,
+    Distribution,
+    by_run,
+    distribution_of,
+    gathered,
+    tally,
+)
 from antecede_audit.report.profile_page import points_at_least, points_at_most
-from antecede_audit.spark.measure_stages import histograms, rows_by_run
+from antecede_audit.spark.measure import counted, together
 from antecede_lab.simulator.histogram import Histogram, bucket_of
 
 VALUES = [0, 0, 1, 5, 127, 128, 129, 1000, 10**6, 10**6 + 7, 10**12, (1 << 62) + 12345]
@@ -29,14 +39,34 @@ def distribution(values: list[int]) -> Distribution:
 def test_spark_counts_as_the_simulator_does(spark: SparkSession) -> None:
     rows = [("a", "x", value, 1) for value in VALUES] + [("a", "y", 7, 1000), ("b", "x", 9, 2)]
     table = spark.createDataFrame(rows, "run_id string, measure string, value long, count long")
-    found = rows_by_run(histograms(table.repartition(3)))
-    assert {run: distributions_of(buckets) for run, buckets in found.items()} == {
+    counts = together([counted(table.repartition(3), tally_rows, TALLIES)], 2)
+    found = by_run(counts.toArrow())
+    assert {
+        run: {measure: distribution_of(tallies) for measure, tallies in measures.items()}
+        for run, measures in found.items()
+    } == {
         "a": {
             "x": distribution(VALUES),
             "y": Distribution(least=7, greatest=7, total=7000, buckets=((7, 1000),)),
         },
         "b": {"x": Distribution(least=9, greatest=9, total=18, buckets=((9, 2),))},
     }
+
+
+def tally_rows(rows: ArrowTable) -> ArrowTable:
+    """Count rows of any measures."""
+    parts = [rows.filter(pc.equal(rows["measure"], name)) for name in ("x", "y")]
+    return pa.concat_tables(
+        tally(part["run_id"], name, part["value"], part["count"])
+        for name, part in zip(("x", "y"), parts, strict=True)
+    )
+
+
+def test_sums_of_many_large_values_are_exact() -> None:
+    """Of either sign; more than 64 bits take."""
+    values = [(1 << 62) + 1, -(1 << 62) - 3, (1 << 62) + 12345]
+    counts = {value: 1_000_000 + place for place, value in enumerate(values)}
+    assert gathered(counts).total == sum(value * count for value, count in counts.items())
 
 
 @given(values=st.lists(st.integers(0, 1 << 61), min_size=1), share=st.floats(0, 1))

@@ -21,9 +21,9 @@ from antecede.network_model.latency import Constant
 from antecede_audit.eventlog.workload import WorkloadRow
 from antecede_audit.jobs.profile import profile_here
 from antecede_audit.measure.distributions import Distribution
+from antecede_audit.measure.profile import NOMINAL, RECORDED
 from antecede_audit.measure.quantities import MEASURES
-from antecede_audit.measure.run_profile import NOMINAL, RECORDED
-from antecede_audit.spark.profile import profile
+from antecede_audit.spark.measure import profile
 from antecede_lab.simulator.run import simulate
 from antecede_lab.simulator.workloads import Replay
 from tests.antecede_audit.measure.profile import slowly

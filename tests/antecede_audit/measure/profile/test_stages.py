@@ -1,21 +1,23 @@
-"""Gaps and levels, slice by slice, against one pass over everything in order."""
+"""Gaps and levels, batch by batch, against plain Python over everything at once."""
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
+from antecede.eventlog.parquet import ArrowBatch, ArrowTable
 from antecede.eventlog.schema import ALL_COLUMNS, Event
-from antecede_audit.spark import profile_stages as stages
-from antecede_audit.spark.schemas import EVENTS, with_run_id
+from antecede_audit.measure.instants import in_order, instants_of, walked
+from antecede_audit.measure.profile import COPIES, gaps_of, moments_of_copies
+from antecede_audit.spark.measure import lanes_in_order
 
 Copy = tuple[str, int, int, int, int, int | None]
-COPIES = (
-    "run_id string, sender int, sequence long, target int, submitted_ns long, delivered_ns long"
-)
 
 
 @st.composite
@@ -48,37 +50,61 @@ def gap_counts(lanes: dict[Any, list[int]]) -> Counter[tuple[str, str, int]]:
     return counts
 
 
-def counted(values: DataFrame) -> Counter[tuple[str, str, int]]:
+few_examples = settings(
+    max_examples=20, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+RENAMED = {"submission_gap_ns": "all", "sender_gap_ns": "own", "delivery_gap_ns": "heard"}
+
+
+def table_of(rows: list[Copy]) -> ArrowTable:
+    return pa.Table.from_pylist([dict(zip(COPIES.names, row, strict=True)) for row in rows], COPIES)
+
+
+def values_of(rows: ArrowTable) -> Counter[tuple[str, str, int]]:
+    """Gaps and levels with how often they occur."""
     counts: Counter[tuple[str, str, int]] = Counter()
-    for one in values.collect():
-        counts[one.run_id, one.measure, one.value] += one["count"]
+    for name, called in RENAMED.items():
+        for one in gaps_of(rows.filter(pc.equal(rows["measure"], name))).to_pylist():
+            counts[one["run_id"], called, one["value"]] += one["count"]
+    for one in rows.filter(pc.equal(rows["measure"], "in_flight")).to_pylist():
+        counts[one["run_id"], "in_flight", one["level"]] += one["opened"]
     return counts
 
 
-few_examples = settings(
-    max_examples=2, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+@few_examples
+@given(rows=copies(), size=st.integers(1, 40))
+def test_gaps_and_levels_are_those_of_the_whole_in_order(rows: list[Copy], size: int) -> None:
+    """In batches of any size: a moment, and a lane, may be cut anywhere."""
+    table = pa.Table.from_pylist(
+        [dict(zip(COPIES.names, row, strict=True)) for row in rows], COPIES
+    )
+    moments = in_order(moments_of_copies(table))
+    found = pa.concat_tables(walked(moments.to_batches(max_chunksize=size)))
+    assert values_of(found) == gap_counts(lanes_of(rows)) + level_counts(rows)
+
+
+def test_spark_puts_moments_in_order(spark: SparkSession) -> None:
+    rows: list[Copy] = [
+        ("a" if number % 3 else "b", number % 2, number, number % 4, number * 7 % 40, number + 50)
+        for number in range(60)
+    ]
+    table = pa.Table.from_pylist(
+        [dict(zip(COPIES.names, row, strict=True)) for row in rows], COPIES
+    )
+    moments = spark.createDataFrame(moments_of_copies(table)).repartition(3)
+    parts = lanes_in_order(moments, 4).mapInArrow(levels, LEVELS)
+    found = parts.toArrow()
+    assert values_of(found) == gap_counts(lanes_of(rows)) + level_counts(rows)
+
+
+LEVELS = (
+    "run_id string, measure string, lane int, time_ns long, opened long, level long, gap_ns long"
 )
 
 
-@few_examples
-@given(rows=copies())
-def test_gaps_and_levels_are_those_of_the_whole_in_order(
-    spark: SparkSession, rows: list[Copy]
-) -> None:
-    table = spark.createDataFrame(rows, COPIES).repartition(3)
-    runs = stages.run_times(table)
-    sent = stages.submissions(table)
-    heard = stages.in_own_lane(stages.deliveries(table), "heard")
-    gaps = stages.gaps(
-        stages.in_system_lane(sent, "all", runs)
-        .select(heard.columns)
-        .unionByName(stages.in_own_lane(sent, "own"))
-        .unionByName(heard)
-    )
-    marks = stages.marks(stages.flights(table))
-    levels = stages.levels(stages.in_system_lane(marks, "in_flight", runs))
-    values = gaps.unionByName(stages.level_values(levels))
-    assert counted(values) == gap_counts(lanes_of(rows)) + level_counts(rows)
+def levels(batches: Iterable[ArrowBatch]) -> Iterator[ArrowBatch]:
+    for found in walked(batches):
+        yield from found.to_batches()
 
 
 def lanes_of(rows: list[Copy]) -> dict[Any, list[int]]:
@@ -105,7 +131,7 @@ def level_counts(rows: list[Copy]) -> Counter[tuple[str, str, int]]:
     return counts
 
 
-def test_the_first_submission_and_delivery_of_a_copy_count(spark: SparkSession) -> None:
+def test_the_first_submission_and_delivery_of_a_copy_count() -> None:
     rows = [
         event(0, 0, "submitted", target=1, time_ns=10),
         event(0, 1, "submitted", target=2, time_ns=10),
@@ -114,11 +140,16 @@ def test_the_first_submission_and_delivery_of_a_copy_count(spark: SparkSession) 
         event(3, 0, "delivered", target=3, time_ns=5),
         event(0, 2, "transmitted", target=1, time_ns=1),
     ]
-    found = stages.copy_times(events_frame(spark, rows)).collect()
-    assert sorted(tuple(one) for one in found if one.delivered_ns is not None) == [
+    table = pa.Table.from_pylist(
+        [{name: getattr(one, name) for name in ALL_COLUMNS} | {"run_id": "a"} for one in rows]
+    )
+    found = instants_of(table).select(COPIES.names).to_pylist()
+    assert sorted(tuple(one.values()) for one in found if one["delivered_ns"] is not None) == [
         ("a", 0, 1, 1, 10, 20)
     ]
-    assert [tuple(one) for one in found if one.delivered_ns is None] == [("a", 0, 1, 2, 10, None)]
+    assert [tuple(one.values()) for one in found if one["delivered_ns"] is None] == [
+        ("a", 0, 1, 2, 10, None)
+    ]
 
 
 def event(process: int, position: int, kind: str, *, target: int, time_ns: int) -> Event:
@@ -131,8 +162,3 @@ def event(process: int, position: int, kind: str, *, target: int, time_ns: int) 
         target=target,
         time_ns=time_ns,
     )
-
-
-def events_frame(spark: SparkSession, rows: list[Event]) -> DataFrame:
-    records: list[Any] = [(*(getattr(one, name) for name in ALL_COLUMNS), "a") for one in rows]
-    return spark.createDataFrame(records, with_run_id(EVENTS))

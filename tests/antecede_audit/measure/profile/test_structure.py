@@ -13,7 +13,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from antecede_audit.eventlog.workload import WorkloadRow, as_fields
 from antecede_audit.measure import structure
 from antecede_audit.measure.structure import STRUCTURE
-from antecede_audit.spark.profile_stages import causal_structure
+from antecede_audit.spark.measure import causal_structure
 from tests.antecede_audit.measure.profile import slowly
 from tests.antecede_audit.measure.profile.workloads import REVIEW, damaged_workloads, frame
 

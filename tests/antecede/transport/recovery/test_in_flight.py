@@ -54,8 +54,7 @@ def ack(*numbers: int) -> AckRanges:
 
 def lost(flight: InFlight, now_ns: int) -> list[int]:
     """The numbers that are now taken for lost."""
-    flight.find_lost(now_ns, PATIENCE_NS, KEEP_NS)
-    return numbers(flight.newly_lost)
+    return numbers(flight.find_lost(now_ns, PATIENCE_NS, KEEP_NS) or [])
 
 
 def numbers(records: Iterable[SentDatagram]) -> list[int]:
@@ -107,16 +106,17 @@ def test_a_datagram_is_lost_when_enough_later_ones_have_arrived() -> None:
 
 def test_a_datagram_is_lost_when_a_later_one_has_arrived_long_ago() -> None:
     flight = launched(3)
-    assert flight.find_lost(10**9, PATIENCE_NS, KEEP_NS) == NEVER_NS
-    assert flight.newly_lost == [], "nothing later has arrived"
+    assert lost(flight, 10**9) == [], "nothing later has arrived"
+    assert flight.loss_check_ns == NEVER_NS
 
     flight.acknowledge(ack(3))
-    assert flight.find_lost(50, PATIENCE_NS, KEEP_NS) == 1 + PATIENCE_NS
+    assert lost(flight, 50) == []
+    assert flight.loss_check_ns == 1 + PATIENCE_NS
     assert lost(flight, PATIENCE_NS) == []
-    assert flight.find_lost(1 + PATIENCE_NS, PATIENCE_NS, KEEP_NS) == 2 + PATIENCE_NS
-    assert numbers(flight.newly_lost) == [1]
-    assert flight.find_lost(2 + PATIENCE_NS, PATIENCE_NS, KEEP_NS) == NEVER_NS
-    assert numbers(flight.newly_lost) == [2]
+    assert lost(flight, 1 + PATIENCE_NS) == [1]
+    assert flight.loss_check_ns == 2 + PATIENCE_NS
+    assert lost(flight, 2 + PATIENCE_NS) == [2]
+    assert flight.loss_check_ns == NEVER_NS
 
 
 def test_what_was_taken_for_lost_and_arrives_makes_it_more_tolerant() -> None:

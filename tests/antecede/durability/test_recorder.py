@@ -1,4 +1,4 @@
-"""What a link keeps, written and read again."""
+"""What a node with a journal writes down, and reads again."""
 
 from antecede import Message
 from antecede.core.records import (
@@ -8,7 +8,7 @@ from antecede.core.records import (
     join_records,
     split_records,
 )
-from antecede.durability.node_state import DurableNodeState
+from antecede.durability.recorder import JournalRecorder
 from antecede.endpoint.inbox import Inbox
 from antecede.endpoint.sender import FLUSH_BYTES
 from antecede.events import Report, TooLarge
@@ -18,46 +18,46 @@ from tests.antecede.durability.crashing_group import CrashingGroup, run
 ANN = 1
 
 
-def read_again(kept: DurableNodeState) -> DurableNodeState:
+def read_again(kept: JournalRecorder) -> JournalRecorder:
     """What another process makes of a snapshot."""
-    again = DurableNodeState(kept.name, kept.order, 0)
+    again = JournalRecorder(kept.state.name, kept.state.order, 0)
     assert again.replay(kept.snapshot(1, 0)) == []
     return again
 
 
 def test_pieces_of_a_payload_are_not_taken_for_those_of_an_earlier_one() -> None:
     """One payload is not confirmed and half of the next one is there when a new file is begun."""
-    kept = DurableNodeState("bob", "hybrid", 7)
+    kept = JournalRecorder("bob", "hybrid", 7)
     kept.deliver(ANN, "ann", b"ann", 1, b"whole", b"whole")
     kept.on_fragment_received(ANN, b"half of the")
     again = read_again(kept)
-    assert [message.payload for message in again.handling.pending()] == [b"whole"]
-    assert again.pieces(ANN) == [b"half of the"]
+    assert [message.payload for message in again.unconfirmed.pending()] == [b"whole"]
+    assert again.state.fragments_of(ANN) == [b"half of the"]
 
 
-def sessions_inbox(kept: DurableNodeState, limit: int) -> tuple[Session, Inbox, list[Report]]:
+def sessions_inbox(kept: JournalRecorder, limit: int) -> tuple[Session, Inbox, list[Report]]:
     """A peer, and an inbox whose payloads have this limit, as they are after a restart."""
     reports: list[Report] = []
     session = Session(ANN, "ann", 1_400, 1 << 20, limit, True, None)
-    for piece in kept.pieces(ANN):
-        session.assembly.add(piece, limit)
+    for piece in kept.state.fragments_of(ANN):
+        session.payload_assembler.add(piece, limit)
     return session, Inbox(limit, reports, kept), reports
 
 
 def test_a_payload_beyond_the_limit_takes_little_memory_and_is_refused_after_a_crash_too() -> None:
     """Its parts have no end; when the last one comes, after a crash, it does not seem whole."""
-    kept = DurableNodeState("bob", "hybrid", 7)
+    kept = JournalRecorder("bob", "hybrid", 7)
     session, inbox, _ = sessions_inbox(kept, 1_000)
     for sequence in range(1, 500):
-        session.assembly.note_part(sequence)
+        session.payload_assembler.note_part(sequence)
         inbox.put(session, sequence, bytes(100))
-    assert sum(len(piece) for piece in kept.pieces(ANN)) <= 1_100
+    assert sum(len(piece) for piece in kept.state.fragments_of(ANN)) <= 1_100
     again = read_again(kept)
     session, inbox, reports = sessions_inbox(again, 1_000)
     inbox.put(session, 500, b"the end")
     assert [type(report) for report in reports] == [TooLarge]
-    assert again.pieces(ANN) == []
-    assert again.handling.pending() == []
+    assert again.state.fragments_of(ANN) == []
+    assert again.unconfirmed.pending() == []
 
 
 def test_a_ledger_says_what_single_records_say() -> None:

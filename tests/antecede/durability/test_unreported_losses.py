@@ -101,6 +101,62 @@ def test_a_crash_at_any_step_of_an_expulsion_hides_no_loss() -> None:
     assert crashes >= 2
 
 
+async def leave_out_the_absent(story: Story, crash_after: int | None, kept: float) -> int:
+    """Ann sends to Carol and Bob, who has left; how many steps her disk took for that."""
+    ann = await story.open_ann()
+    bob = await story.network.open_node("bob")
+    carol = await story.network.open_node("carol")
+    received: list[bytes] = []
+    carol.on_message(lambda message: received.append(message.payload))
+    await ann.send(["bob", "carol"], b"one")
+    await story.go_on()
+    closing = asyncio.ensure_future(bob.close())
+    while ann.peers["bob"] != "away":
+        await story.go_on(1)
+    await closing
+    begun = story.disk.steps
+    if crash_after is not None:
+        story.disk.crash_at = begun + crash_after
+    # It returns when the message is on disk: never, if the disk fails before.
+    sending = asyncio.ensure_future(ann.send(["bob", "carol"], b"two"))
+    await story.go_on()
+    sending.cancel()
+    steps = story.disk.steps - begun
+    if story.has_crashed():
+        ann = await story.ann_after_a_crash(kept)
+        await story.go_on(200)
+    # The message and the word on whom it left out are one commit: both are there, or neither.
+    assert received == ([b"one", b"two"] if ("bob", 2) in story.given_up() else [b"one"])
+    ann.abandon()
+    carol.abandon()
+    return steps
+
+
+def test_a_crash_at_any_step_of_a_message_hides_nobody_whom_it_left_out() -> None:
+    steps = 0
+
+    async def whole() -> None:
+        nonlocal steps
+        steps = await leave_out_the_absent(Story(), None, 0.0)
+
+    run(whole())
+    assert steps >= 2
+    told = 0
+    for crash_after in range(1, steps + 1):
+        for kept_of_the_rest in (0.0, 1.0):
+            story = Story()
+
+            async def crashing(
+                story: Story = story, after: int = crash_after, kept: float = kept_of_the_rest
+            ) -> None:
+                await leave_out_the_absent(story, after, kept)
+
+            run(crashing())
+            assert story.crashes == 1
+            told += len(story.given_up())
+    assert told >= 1
+
+
 def test_what_was_told_is_not_told_again() -> None:
     async def whole() -> None:
         story = Story()
