@@ -112,7 +112,8 @@ class Outstanding:
                 answered.append(oldest)
         if answered:
             queue.alarm.progress(now_ns)
-            queue.alarm.on = bool(queue.open)
+            if not queue.open:
+                queue.alarm.stop()
         return answered
 
     def is_open(self, peer: i64, number: i64) -> bool:
@@ -140,4 +141,5 @@ class Outstanding:
     def _after_answer(self, queue: OutstandingIds, now_ns: i64) -> None:
         if queue.drop_answered():
             queue.alarm.progress(now_ns)
-        queue.alarm.on = bool(queue.open)
+        if not queue.open:
+            queue.alarm.stop()

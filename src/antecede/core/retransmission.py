@@ -41,6 +41,10 @@ class RetransmissionTimer:
         self.since_ns = now_ns
         self.doublings = 0
 
+    def stop(self) -> None:
+        """Nothing is waited for any more."""
+        self.on = False
+
 
 @final
 class RetransmissionTimers:

@@ -309,7 +309,7 @@ class PsyncProcess(GroupProcess):
         other.acked = sequence
         other.alarm.progress(now_ns)
         if sequence == self._sequence:
-            other.alarm.on = False
+            other.alarm.stop()
         lowest: int = self._sequence
         for one in self._others.values():
             if one.acked < lowest:

@@ -172,7 +172,7 @@ class ReliableProcess(CausalProcess):
             channel.alarm.progress(now_ns)
         self._fill_window(channel, now_ns, effects)
         if queue.first == channel.unsent_at:
-            channel.alarm.on = False
+            channel.alarm.stop()
 
     # Receiving.
 
