@@ -212,7 +212,7 @@ def prepared(
 def part_of(grid: Grid, protocols: Sequence[str], messages: int) -> Grid | None:
     """The runs that are recorded: these protocols, with the first seed of each scenario.
 
-    Scenarios of more than so many messages are left out.
+    Scenarios with more than `messages` messages are left out.
     """
     scenarios = []
     for scenario in grid.scenarios:

@@ -5,7 +5,7 @@ from typing import ClassVar
 import pytest
 
 from antecede.core.catalogue import PacketCodec, ProtocolInfo
-from antecede.core.fifo import FifoProcess
+from antecede.core.controls import FifoProcess
 from antecede.core.packets import Ack, DataPacket, Packet
 from antecede.eventlog.log import EventLog
 from antecede.eventlog.schema import Event

@@ -39,12 +39,12 @@ class DepartureLog:
             self.outcomes.lives.setdefault(name, set()).add(log_id)
 
     def crashed(self, log_id: int) -> None:
-        """An incarnation has ended without a word."""
+        """An incarnation has ended without a bye."""
         self.departures.gone.add(log_id)
         if self.outcomes is not None:
             self.outcomes.silenced.add(log_id)
 
-    def has_left(self, log_id: int) -> None:
+    def on_left(self, log_id: int) -> None:
         """An incarnation has stopped after all that it had sent was acknowledged."""
         self.departures.left.add(log_id)
 

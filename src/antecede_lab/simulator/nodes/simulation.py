@@ -427,7 +427,7 @@ class NodeSimulation:
         """Stop, if a node that has closed has nothing more to wait for."""
         if not host.leave(self.now_ns):
             return
-        self.registry.has_left(int(host.log.me))
+        self.registry.on_left(int(host.log.me))
         self._stop(host)
 
     def _has_lingered(self, host: NodeHost) -> None:
@@ -530,7 +530,7 @@ class NodeSimulation:
         endpoint = host.endpoint
         endpoint.write(self.now_ns)
         if host.journal is not None:
-            if not host.journal.has_kept(endpoint):
+            if not host.journal.write(endpoint):
                 self._fall_asleep(host)
                 return
             host.log.show()
