@@ -231,14 +231,14 @@ class ExpulsionWorld:
             budget = FaultBudget(budget.losses, budget.crashes, budget.expulsions - 1)
             one: i64 = 1
             expelled = scene.expelled | one << step.other
-            told = ExpulsionState(scene.places, scene.flights, scene.pasts, budget, expelled)
+            decided = ExpulsionState(scene.places, scene.flights, scene.pasts, budget, expelled)
             move = self._moves.expulsion(place.local, step.other)
-            return self._moved(told, place, move, scene.flights)
+            return self._moved(decided, place, move, scene.flights)
         if step.kind == EXPIRE:
             return self._moved(scene, place, self._moves.expiry(place.local), scene.flights)
         return self._submitted(scene, place)
 
-    def is_at_rest(self, place: Place) -> bool:
+    def is_idle(self, place: Place) -> bool:
         """Whether time alone changes nothing for this process."""
         return not place.local.wants_timer or self._moves.expiry(place.local).idle
 
@@ -357,7 +357,7 @@ def check_expulsions(
     states_max: int,
     progress: Progress | None = None,
 ) -> PartingResult:
-    """Explore every interleaving of `program` with up to so many losses, crashes and expulsions.
+    """Explore every interleaving of `program` with limited losses, crashes and expulsions.
 
     If something is wrong, a shortest way to it is looked for. `LocalError` if the protocol cannot
     run the program, or knows no expulsion.
@@ -404,7 +404,7 @@ class PartingSearch:
                     return self._failed(self._way_to(number), verdict)
             for step in world.steps(scene):
                 after = world.after(scene, step)
-                seen.transitions += 1
+                seen.count_transition()
                 if after.verdict is not None:
                     return self._failed([*self._way_to(number), step], after.verdict)
                 digest = after.digest()
@@ -415,11 +415,11 @@ class PartingSearch:
                 visited.add(digest)
                 self._ways.append((number, step))
                 waiting.append((after, len(self._ways) - 1))
-        seen.complete = True
+        seen.set_complete()
         return PartingResult(world.program, seen, None)
 
     def _count(self) -> None:
-        self._seen.states += 1
+        self._seen.count_state()
         if self._progress is not None and self._seen.states % PROGRESS_EVERY == 0:
             self._progress(int(self._seen.states))
 
@@ -466,7 +466,7 @@ def settled(world: ExpulsionWorld, scene: ExpulsionState) -> CheckVerdict | None
         restless = [
             place
             for place in scene.places
-            if among >> place.local.me & 1 and not place.gone and not world.is_at_rest(place)
+            if among >> place.local.me & 1 and not place.gone and not world.is_idle(place)
         ]
         if not restless:
             return world.missing(scene, among)

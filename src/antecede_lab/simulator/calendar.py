@@ -22,10 +22,10 @@ DAY_BITS_MAX: Final = 40
 EVENTS_PER_DAY: Final = 2
 
 REVIEW_PERIOD: Final = 4096
-"""A power of two: every so many additions the steps they took are looked at."""
+"""The steps are checked once in 4,096 additions (a power of two)."""
 
 STEPS_TOLERATED: Final = 3
-"""More steps than this per addition, and the calendar is laid anew."""
+"""With more than 3 steps per addition the calendar is rebuilt."""
 
 ARRIVAL: Final = 0
 WAKE: Final = 1
@@ -88,7 +88,15 @@ class Calendar:
         # Event objects that have served, chained; they will serve again.
         self._spare: CalendarEvent | None = None
 
-    def add(self, time_ns: i64, kind: i64, process: i64) -> CalendarEvent:
+    def add(
+        self,
+        time_ns: i64,
+        kind: i64,
+        process: i64,
+        number: i64 = 0,
+        source: i64 = 0,
+        packet: Packet | None = None,
+    ) -> CalendarEvent:
         """Put an event down for `time_ns`, not earlier than the last one taken."""
         event = self._spare
         if event is None:
@@ -99,6 +107,9 @@ class Calendar:
         event.time_ns = time_ns
         event.kind = kind
         event.process = process
+        event.number = number
+        event.source = source
+        event.packet = packet
         event.order = self._counter
         self._counter += 1
         self.size += 1

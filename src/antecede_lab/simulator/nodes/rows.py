@@ -6,7 +6,7 @@ from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.packets import Message, Packet
 from antecede.transport.event_rows import EventSink
-from antecede_audit.judging.accounts import Account, Send
+from antecede_audit.judging.send_outcomes import Send, SendOutcomes
 from antecede_lab.simulator.observer import MetadataSize, Observer
 
 MEETING_NS: Final = 10_000_000_000
@@ -51,25 +51,28 @@ class ObservedNode(EventSink):
         observers: list[Observer],
         metadata_size: MetadataSize,
         meeting_ns: i64 = MEETING_NS,
+        outcomes: SendOutcomes | None = None,
+        *,
+        holds_back: bool = False,
     ) -> None:
         super().__init__(me)
         self._meeting_ns: Final[i64] = meeting_ns
-        # What the application has sent, if somebody keeps account of it.
-        self.account: Account | None = None
+        # What the application has sent, if somebody records that.
+        self.outcomes: Final = outcomes
         self._sends: list[Send] = []
         self._observers: Final = observers
         self._metadata_size: Final = metadata_size
         self.packets: i64 = 0
         # With a journal: what happened in a turn, until that is on disk.
-        self.holds_back = False
+        self.holds_back: Final = holds_back
         self._held: list[HeldRow] = []
 
     def show(self) -> None:
         """What was held back is on disk, and has happened."""
         held = self._held
         self._held = []
-        if self.account is not None:
-            self.account.sends += self._sends
+        if self.outcomes is not None:
+            self.outcomes.sends.extend(self._sends)
             self._sends.clear()
         for row in held:
             if row.packet is not None:
@@ -86,8 +89,8 @@ class ObservedNode(EventSink):
         """The application has called `send`."""
         if self.holds_back:
             self._sends.append(send)
-        elif self.account is not None:
-            self.account.sends.append(send)
+        elif self.outcomes is not None:
+            self.outcomes.sends.append(send)
 
     def announce(self, message: Message, targets: list[int], now_ns: i64) -> None:
         """A message is submitted, to all of its targets at once."""
