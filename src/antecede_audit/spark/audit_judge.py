@@ -27,6 +27,7 @@ from antecede_audit.judging.slices import judge_slices
 from antecede_audit.spark.audit_stages import counted_rows, spread
 from antecede_audit.spark.clocks import find_blurs, find_offsets, with_clock
 from antecede_audit.spark.cutting import into_slices
+from antecede_audit.spark.finding_tables import clock_contradictions, scattered_runs
 from antecede_audit.spark.job_names import named, silent
 from antecede_audit.spark.long_flights import (
     BY_START,
@@ -40,7 +41,6 @@ from antecede_audit.spark.open_copies import count_open, join_ends, lost_copies,
 from antecede_audit.spark.pieces import LogReader
 from antecede_audit.spark.settings import BATCH_BY_ROWS, persist_packed, spark_conf
 from antecede_audit.spark.survey import Flights, LogSurvey, extent_of, with_run_numbers
-from antecede_audit.spark.verdict import clock_contradictions, scattered_runs
 
 Tell: TypeAlias = Callable[[str], None]
 
