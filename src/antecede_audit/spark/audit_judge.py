@@ -45,7 +45,7 @@ from antecede_audit.spark.survey import Flights, LogSurvey, extent_of, with_run_
 Tell: TypeAlias = Callable[[str], None]
 
 PARTITION_COPIES: Final = SLICE_COPIES // 2
-"""A task is worth it for so many copies."""
+"""A task is worth it for 200,000 copies."""
 
 SETTINGS: Final = {
     # A task reads a part of a file of this size; smaller ones would cost more than they spread.
@@ -88,7 +88,7 @@ class JudgingState:
     """By run: for which part of its time the clock was not looked at."""
     long_flights: int = 0
     buckets: int
-    """Violations are put into so many."""
+    """The number of buckets that violations are put into."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,7 +257,7 @@ class AuditJob:
         return self._sliced(plan).mapInArrow(named(judge), from_arrow_schema(PACKED))
 
     def _parts(self, groups: int) -> int:
-        """Over how many tasks to spread so many groups of rows: one each, unless they are tiny."""
+        """Over how many tasks to spread groups of rows: one each, unless they are tiny."""
         usual = self._rows.sparkSession.conf.get("spark.sql.shuffle.partitions", None)
         copies = sum(run.copies for run in self._runs)
         return max(1, min(groups, max(int(usual or 1), copies // PARTITION_COPIES)))
