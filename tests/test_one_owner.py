@@ -44,7 +44,7 @@ FOREIGN: dict[str, str] = {
     ),
     "antecede_lab/protocols/facts/stalls.py": "on since_ns",
     "antecede_lab/protocols/facts/state.py": (
-        "acked early last_transmitted unclean unnoted unsent_at"
+        "acked early last_transmitted unclean unacked_notices unsent_at"
     ),
     "antecede_lab/protocols/mf.py": "on",
     "antecede_lab/protocols/psync.py": "on",

@@ -1,10 +1,13 @@
 """Expulsion: who is expelled, who has still to acknowledge that, and how a process goes on.
 
+This is the one place where it is decided that nobody hears from us before acknowledging who is
+expelled; whoever drives a process asks `unacked_notices`.
+
 Any process may go on without another, for ever and whatever that one does: acks and permits of the
 expelled count as given, nothing of it is taken any more, and nothing goes to it but the word that
 it is expelled. Everybody who hears from us afterwards must have stopped listening to it first, so
 every message and permit carries the ids that its receiver is not known to have expelled (an
-`ExpulsionNotice`) until it has said that it noted them.
+`ExpulsionNotice`) until it has acknowledged them.
 """
 
 from abc import abstractmethod
@@ -31,44 +34,44 @@ class NoticedPeer(RetransmissionTimer):
 
     MADE_OF: ClassVar[tuple[str, ...]] = ("id",)
 
-    __slots__ = ("id", "notices_since_ns", "unnoted")
+    __slots__ = ("id", "notices_since_ns", "unacked_notices")
 
     def __init__(self, process: i64) -> None:
         super().__init__(process)
         self.id: Final[i64] = process
-        # Expelled processes that it is not known to have expelled, and since when it was not heard
-        # to have noted any of them.
-        self.unnoted: dict[int, bool] | None = None
+        # Expelled processes that it is not known to have expelled, and since when it has not
+        # acknowledged any of them.
+        self.unacked_notices: dict[int, bool] | None = None
         self.notices_since_ns: i64 = 0
 
     def add_notices(self, processes: list[int]) -> None:
         """It must be told that these are expelled."""
-        if self.unnoted is None:
-            self.unnoted = {}
+        if self.unacked_notices is None:
+            self.unacked_notices = {}
         for process in processes:
-            self.unnoted[process] = True
+            self.unacked_notices[process] = True
 
     def on_notices_acked(self, processes: list[int], now_ns: i64) -> None:
         """It has expelled these, and need not be told any more."""
-        if self.unnoted is None:
+        if self.unacked_notices is None:
             return
         for process in processes:
-            self.unnoted.pop(process, None)
-        if not self.unnoted:
-            self.unnoted = None
+            self.unacked_notices.pop(process, None)
+        if not self.unacked_notices:
+            self.unacked_notices = None
         self.doublings = 0
         self.notices_since_ns = now_ns
 
     def transmit(self, packet: Packet, outbox: Outbox) -> None:
-        """A message or a permit, with what it must note first."""
-        if self.unnoted is not None:
-            packet = ExpulsionNotice(sorted(self.unnoted), packet)
+        """A message or a permit, with what it must acknowledge first."""
+        if self.unacked_notices is not None:
+            packet = ExpulsionNotice(sorted(self.unacked_notices), packet)
         outbox.transmit(self.id, packet)
 
     def transmit_notice(self, outbox: Outbox) -> None:
-        """Only what it must note, if anything."""
-        if self.unnoted is not None:
-            outbox.transmit(self.id, ExpulsionNotice(sorted(self.unnoted), None))
+        """Only what it must acknowledge, if anything."""
+        if self.unacked_notices is not None:
+            outbox.transmit(self.id, ExpulsionNotice(sorted(self.unacked_notices), None))
 
 
 @final
@@ -179,6 +182,10 @@ class ExpulsionProcess(NodeProcess):
     # What a protocol says of itself.
 
     @abstractmethod
+    def _met_peer(self, process: int) -> NoticedPeer | None:
+        """The one with this id, if it was met."""
+
+    @abstractmethod
     def _all_peers(self) -> Sequence[NoticedPeer]:
         """All that were met, the expelled among them."""
 
@@ -195,7 +202,7 @@ class ExpulsionProcess(NodeProcess):
 
     @abstractmethod
     def _take_inner(self, source: i64, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
-        """The packet in a notice that was heeded."""
+        """The packet in a notice, which comes after it."""
 
     @abstractmethod
     def _rearm(self, process: i64) -> None:
@@ -205,6 +212,10 @@ class ExpulsionProcess(NodeProcess):
 
     def can_expel(self) -> bool:
         return True
+
+    def unacked_notices(self, process: int) -> list[int]:
+        peer = self._met_peer(process)
+        return [] if peer is None else sorted(peer.unacked_notices or {})
 
     def reports(self) -> list[Report]:
         return self._fence.take_reports()
@@ -231,7 +242,7 @@ class ExpulsionProcess(NodeProcess):
     def _notify_new_peers(self, now_ns: i64, outbox: Outbox) -> None:
         """Tell those who were met in this step without whom we go on."""
         for peer in self._met:
-            if peer.unnoted is not None:
+            if peer.unacked_notices is not None:
                 peer.notices_since_ns = now_ns
                 self._alarms.start(peer, now_ns)
                 # Its own packet may have turned the alarm on, which has no place in the queue yet.
@@ -248,7 +259,7 @@ class ExpulsionProcess(NodeProcess):
         if isinstance(packet, YouAreExpelled):
             self._stop(peer)
         elif isinstance(packet, ExpulsionAck):
-            self._noted(peer, packet.processes, now_ns)
+            self._on_notices_acked(peer, packet.processes, now_ns)
         elif isinstance(packet, ExpulsionNotice):
             self._on_notice(peer, packet, now_ns, outbox)
         else:
@@ -265,14 +276,14 @@ class ExpulsionProcess(NodeProcess):
             return
         if peer.id in packet.processes:
             return
-        self._noted(peer, packet.processes, now_ns)
+        self._on_notices_acked(peer, packet.processes, now_ns)
         self._expel(packet.processes, peer, now_ns, outbox)
         outbox.transmit(peer.id, ExpulsionAck(packet.processes))
         if packet.inner is not None:
             self._take_inner(peer.id, packet.inner, now_ns, outbox)
 
-    def _noted(self, peer: NoticedPeer, processes: list[int], now_ns: i64) -> None:
-        if peer.unnoted is not None:
+    def _on_notices_acked(self, peer: NoticedPeer, processes: list[int], now_ns: i64) -> None:
+        if peer.unacked_notices is not None:
             peer.on_notices_acked(processes, now_ns)
             self._rearm(peer.id)
 
@@ -290,7 +301,7 @@ class ExpulsionProcess(NodeProcess):
             return
         for peer in self._all_peers():
             if peer is not told_by and peer.id not in self._fence.expelled:
-                if peer.unnoted is None:
+                if peer.unacked_notices is None:
                     peer.notices_since_ns = now_ns
                 peer.add_notices(fresh)
                 self._alarms.start(peer, now_ns)

@@ -347,7 +347,7 @@ class HybridRule(ExpulsionProcess):
             if lowest > 0 and peer.permits_since_ns <= due_since_ns:
                 peer.permits_since_ns = now_ns
                 outbox.transmit(peer.id, Ask(peer.delivered, lowest))
-            if peer.unnoted is not None and peer.notices_since_ns <= due_since_ns:
+            if peer.unacked_notices is not None and peer.notices_since_ns <= due_since_ns:
                 peer.notices_since_ns = now_ns
                 peer.transmit_notice(outbox)
             self._alarms.restart_with_backoff(peer, now_ns)

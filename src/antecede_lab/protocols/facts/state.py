@@ -344,6 +344,9 @@ class FactsNode(ExpulsionProcess):
 
     # Expulsion.
 
+    def _met_peer(self, process: int) -> Peer | None:
+        return self._peers.get(process)
+
     def _all_peers(self) -> list[Peer]:
         return list(self._peers.values())
 
@@ -374,7 +377,7 @@ class FactsNode(ExpulsionProcess):
         if peer is not None:
             delivered = peer.delivered
             peer.unclean = 0
-            peer.unnoted = None
+            peer.unacked_notices = None
             unconfirmed = self._abandon(peer)
         self._fence.report_expelled(process, delivered, unconfirmed)
         self._truths.expel(process)
