@@ -17,8 +17,8 @@ MUTANTS: dict[str, tuple[Change, ...]] = {
     "nothing waits for a notice to be noted": (
         (
             "antecede/transport/send_queue.py",
-            "wait, or leave again.\"\"\"\n        self.blocked = blocked\n",
-            "wait, or leave again.\"\"\"\n        self.blocked = False\n",
+            'wait, or leave again."""\n        self.blocked = blocked\n',
+            'wait, or leave again."""\n        self.blocked = False\n',
         ),
     ),
     "messages do not wait for a notice to be noted": (

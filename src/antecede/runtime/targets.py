@@ -87,8 +87,8 @@ def contact_called(name: object, directory: Directory, me: str, before: set[str]
     contact = directory.by_name.get(name)
     if contact is None:
         if name == me:
-            raise LocalError(f"{name!r} stands twice among the targets")
+            raise LocalError(f"{name!r} stands twice among the targets: name it once")
         raise UnknownPeer(name, tuple(directory.by_name))
     if name in before:
-        raise LocalError(f"{name!r} stands twice among the targets")
+        raise LocalError(f"{name!r} stands twice among the targets: name it once")
     return contact

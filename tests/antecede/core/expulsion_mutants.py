@@ -52,8 +52,8 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     ),
     "what was learned is not passed on": (
         EXPULSION,
-        "if peer is not told_by and",
-        "if told_by is None and",
+        "if peer is not notified_by and",
+        "if notified_by is None and",
     ),
     "those met later are not told": (
         EXPULSION,
@@ -68,7 +68,7 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     "nobody is told without a message": (
         EXPULSION,
         "        if self.unacked_notices is not None:\n            outbox.transmit(",
-        "        if self.unacked_notices is not None and self.id < 0:\n            outbox.transmit(",
+        "        if self.id < 0:\n            outbox.transmit(",
     ),
     "nothing is released after a fence": (
         NODE,
