@@ -320,10 +320,7 @@ class FactsNode(ExpulsionProcess):
             if copy in entry.unsent:
                 entry.unsent.remove(copy)
             self._window.acknowledged(peer.id, copy.sequence)
-        peer.early = None
-        peer.unsent_at = peer.copies.next
-        peer.acked = peer.last_submitted
-        peer.last_transmitted = peer.last_submitted
+        peer.abandon()
         self._stalls.forget(peer)
         self._parking.forget(peer.id)
         self._owed.forget(peer.id)
@@ -376,8 +373,7 @@ class FactsNode(ExpulsionProcess):
         unconfirmed: list[int] = []
         if peer is not None:
             delivered = peer.delivered
-            peer.unclean = 0
-            peer.unacked_notices = None
+            peer.on_expelled()
             unconfirmed = self._abandon(peer)
         self._fence.report_expelled(process, delivered, unconfirmed)
         self._truths.expel(process)
