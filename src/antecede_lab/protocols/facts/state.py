@@ -341,6 +341,9 @@ class FactsNode(ExpulsionProcess):
 
     # Expulsion.
 
+    def _met_peer(self, process: int) -> Peer | None:
+        return self._peers.get(process)
+
     def _all_peers(self) -> list[Peer]:
         return list(self._peers.values())
 
