@@ -200,7 +200,7 @@ class FactsProcess(FactsNode):
             if self._misses_permit(peer) and peer.permits_since_ns <= due_since_ns:
                 peer.wait_for_permits(now_ns)
                 self._ask(peer, outbox)
-            if peer.unnoted is not None and peer.notices_since_ns <= due_since_ns:
+            if peer.unacked_notices is not None and peer.notices_since_ns <= due_since_ns:
                 peer.wait_for_noting(now_ns)
                 peer.transmit_notice(outbox)
             self._alarms.restart_with_backoff(peer, now_ns)
@@ -349,7 +349,7 @@ class FactsProcess(FactsNode):
 
     def _control_gossip(self, peer: FactsPeer) -> list[Watermark]:
         """For acks and asks: what counts acks of the expelled as given waits until it has noted."""
-        return self._gossip(peer.id) if peer.unnoted is None else NO_WATERMARKS
+        return self._gossip(peer.id) if peer.unacked_notices is None else NO_WATERMARKS
 
     def _permit(
         self, peer: FactsPeer, sequence: i64, exceptions: tuple[int, ...], outbox: Outbox

@@ -341,6 +341,9 @@ class FactsNode(ExpulsionProcess):
 
     # Expulsion.
 
+    def _met_peer(self, process: int) -> FactsPeer | None:
+        return self._peers.get(process)
+
     def _all_peers(self) -> list[FactsPeer]:
         return list(self._peers.values())
 
