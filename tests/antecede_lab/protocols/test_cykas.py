@@ -8,9 +8,9 @@ from antecede.core import BufferFull, Deliver, LocalError, Message, RemoteError,
 from antecede_lab.catalogue import PROTOCOLS
 from antecede_lab.protocols.cykas import (
     CykasAck,
+    CykasEntry,
     CykasMessage,
     CykasProcess,
-    CykasEntry,
     YouCanTell,
     may_leave,
 )
