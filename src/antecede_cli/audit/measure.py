@@ -49,7 +49,7 @@ Examples:
   antecede measure trace/events runs/events --out figures
   antecede measure live/ --no-non-causal --json
   antecede measure --workload trace              tables, and plots in trace/profile/plots
-  antecede measure --workload trace --out told   the same elsewhere
+  antecede measure --workload trace --out shop   the same, tables and plots in shop/
   antecede measure --workload grown --no-plots   a grown workload, tables only
 
 \b
@@ -107,9 +107,9 @@ def command(
 ) -> None:
     """Say what recorded runs cost: delays and where they came from, packets, buffers, throughput.
 
-    Works on logs of any origin; what a log does not tell, such as the packets of an ingested trace,
-    is left open. With --workload, say what the traffic itself is like instead: degrees, fan-out,
-    depth, concurrency, times and sizes.
+    Works on logs of any origin; figures that a log has no events for, such as packets of an
+    ingested trace, are left empty. With --workload, say what the traffic itself is like instead:
+    degrees, fan-out, depth, concurrency, times and sizes.
     """
     if workload:
         allow_only(context, "--workload", OF_WORKLOADS)
