@@ -383,11 +383,8 @@ def asks_to_expel(line: bytes) -> bool:
 
 def when_on_disk(node: Node, action: Callable[[], None]) -> None:
     """Do this once everything done so far is on disk; at once without a journal."""
-    if node._committer is None:
-        action()
-    else:
-        node._committer.when_durable(action)
-        node._plan_flush()
+    node._committer.when_durable(action)
+    node._turn.soon()
 
 
 async def answer(node: Node, line: bytes) -> dict[str, object] | None:

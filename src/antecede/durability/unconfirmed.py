@@ -5,6 +5,7 @@ together with the values that were put while it was handled; what is not confirm
 after a crash.
 """
 
+from collections import deque
 from collections.abc import Awaitable, Callable, Generator
 from typing import Final, final
 
@@ -117,6 +118,18 @@ class UnconfirmedDeliveries:
         # What is to be written with the next confirmation; None: struck out.
         self._held: dict[str, bytes | None] = {}
 
+    def begin(
+        self,
+        wake: Callable[[], None],
+        pass_on: Callable[[int], None],
+        on_disk: Awaitable[None],
+    ) -> None:
+        """Call `wake` when something changes that nobody else notices, and `pass_on` to confirm;
+        `on_disk`, awaited, ends when everything that was confirmed before is on disk."""
+        self.wake = wake
+        self.pass_on = pass_on
+        self.on_disk = on_disk
+
     # Deliveries.
 
     def deliver(
@@ -144,18 +157,18 @@ class UnconfirmedDeliveries:
 
     def call_handler(
         self,
-        messages: list[InboundMessage],
+        messages: deque[InboundMessage],
         handler: Callable[[InboundMessage], object],
         most: i64,
         confirms: bool,
     ) -> object:
-        """Call a plain function with the last of `messages`, the one before, and so on.
+        """Call a plain function with the first of `messages`, the next, and so on.
 
         What it returns from is confirmed, if returning `confirms`, unless it answers something:
         that is returned. Then, and if it raises, `in_hand` is the message in question.
         """
         while most > 0 and messages:
-            message = messages.pop()
+            message = messages.popleft()
             self.in_hand = message
             answer = handler(message)
             if answer is not None:
@@ -165,6 +178,10 @@ class UnconfirmedDeliveries:
             most -= 1
         self.in_hand = None
         return None
+
+    def clear_in_hand(self) -> None:
+        """No plain function is called now."""
+        self.in_hand = None
 
     def confirm(self, number: i64) -> None:
         """The application is done with a payload; once is enough."""

@@ -153,7 +153,7 @@ class Endings:
     def stop_for_good(self, fenced: NodeFenced, now_ns: i64) -> None:
         """This node must not go on: what nobody has acknowledged may be lost."""
         self.fenced = fenced
-        self._sending.accepts = False
+        self._sending.accept(False)
         for contact in self._directory.by_name.values():
             session = contact.session
             self._report_lost(session, self._core.forget(session, now_ns))

@@ -259,6 +259,10 @@ class Endpoint:
         self._endings.settle(sessions, now_ns)
         self.reports.clear()
 
+    def set_deaf(self, deaf: bool) -> None:
+        """From now on what comes is dropped, or is not: what cannot be written down is not read."""
+        self.deaf = deaf
+
     def has_slept(self, slept_ns: i64, now_ns: i64) -> None:
         """This node did nothing for `slept_ns`: that is nobody's silence."""
         for session in self.sessions():

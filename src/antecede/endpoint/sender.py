@@ -96,6 +96,10 @@ class MessageSender:
         # Whether a message may just be sent: not if there is no disk for it, or we are expelled.
         self.accepts = True
 
+    def accept(self, accepts: bool) -> None:
+        """From now on a message may just be sent, or may not."""
+        self.accepts = accepts
+
     @property
     def bytes_held(self) -> i64:
         """What somebody has not delivered yet, with what a message costs beside its payload."""

@@ -178,6 +178,10 @@ class Contact:
         self.replaced: list[int] = []
         self.restarts: Final = RateLimiter(RESTARTS_AT_ONCE, RESTART_NS)
 
+    def recall(self) -> None:
+        """It is known from a journal alone, until the application introduces it."""
+        self.recalled = True
+
     def begin_session(self, session: Session, incarnation: i64) -> None:
         """From now on the contact is this session, with this incarnation."""
         if self.session.incarnation != incarnation:

@@ -39,9 +39,8 @@ class AppJournal:
         self, committer: JournalCommitter, confirming: Confirming, plan: Callable[[], None]
     ) -> None:
         self._committer: Final = committer
-        self._unconfirmed: Final = committer.recorder.unconfirmed
-        self._unconfirmed.on_disk = OnDisk(committer, plan)
-        self._unconfirmed.pass_on = self._confirm_anywhere
+        self._unconfirmed: Final = confirming.handling
+        self._unconfirmed.begin(plan, self._confirm_anywhere, OnDisk(committer, plan))
         self._owner: Final = get_ident()
         self._loop: Final = asyncio.get_running_loop()
         self._confirming: Final = confirming
@@ -84,14 +83,14 @@ class AppJournal:
         reported when that action is called; until then they are reported again after a crash.
         Without this the node calls the action itself, at once.
         """
-        self._committer.after_telling = after
+        self._committer.report_with(after)
 
     told_when = report_with
     """The former name, for one release."""
 
     def serve_threads(self) -> None:
         """From now on messages are confirmed by hand."""
-        self._confirming.by_asking = False
+        self._confirming.stop_by_asking()
 
     def _confirm_anywhere(self, number: int) -> None:
         """`done()` was called, perhaps by a thread that does the work of a handler."""

@@ -123,6 +123,10 @@ class Backpressure:
         self.closing = self.slow_path = True
         self._progress.notify()
 
+    def end(self) -> None:
+        """The node is closed."""
+        self.closed = self.closing = self.slow_path = True
+
     def must_wait(self, targets: Targets, payload: bytes) -> bool:
         """Whether this has to wait: to meet a target, for room, for those who came before, or for
         a consumer."""

@@ -31,18 +31,26 @@ class Confirming:
     """What is in hand at one node."""
 
     def __init__(
-        self, name: str, handling: UnconfirmedDeliveries, loop: asyncio.AbstractEventLoop
+        self,
+        name: str,
+        handling: UnconfirmedDeliveries,
+        *,
+        by_hand: bool,
     ) -> None:
         self._name: Final = name
         self.handling: Final = handling
-        self._loop: Final = loop
+        self._loop: Final = asyncio.get_running_loop()
         self._in_hand: WeakKeyDictionary[asyncio.Task[object], InHand] = WeakKeyDictionary()
-        self.by_asking = True
+        self.by_asking = not by_hand
         """Whether who asks for the next message is done with the one before."""
-        self.by_returning = True
+        self.by_returning: Final = not by_hand
         """Whether a handler that returns is done with its message."""
         self._has_warned = False
         self._ended = False
+
+    def stop_by_asking(self) -> None:
+        """From now on asking for the next message confirms nothing."""
+        self.by_asking = False
 
     def ask(self) -> InHand | None:
         """The running task asks for a message; None if no task runs. To be called when it asks."""

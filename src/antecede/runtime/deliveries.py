@@ -9,12 +9,12 @@ messages: each message goes to one of them.
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Final, Self, TypeAlias
 
 from antecede.core.errors import LocalError
-from antecede.durability.recorder import JournalRecorder
 from antecede.durability.unconfirmed import InboundMessage, UnconfirmedDeliveries
 from antecede.endpoint.endpoint import Endpoint
 from antecede.runtime.callbacks import EXITS, is_ending
@@ -26,6 +26,9 @@ from antecede.units import messages_text
 
 TURN_MESSAGES: Final = 256
 """At most 256 messages are handed over before the loop gets a turn."""
+
+Item: TypeAlias = InboundMessage
+"""What is handed over in causal order."""
 
 Handler: TypeAlias = Callable[[InboundMessage], Awaitable[None] | None]
 
@@ -41,58 +44,56 @@ def beside_a_handler(name: str) -> str:
 
 
 class Deliveries:
-    """The messages delivered at one node, as an asynchronous iterator."""
+    """The messages delivered at one node, in one queue, as an asynchronous iterator.
+
+    With a journal `reader` is the iterator: it confirms, too.
+    """
 
     def __init__(
         self,
         name: str,
         endpoint: Endpoint,
         consumed: Callable[[], None],
-        recorder: JournalRecorder | None = None,
+        confirming: Confirming | None = None,
     ) -> None:
         self._name: Final = name
         self._endpoint: Final = endpoint
         # To be called when messages were taken: their senders get credit for them.
         self._consumed: Final = consumed
         self._loop: Final = asyncio.get_running_loop()
-        self.confirming: Final = (
-            None if recorder is None else Confirming(name, recorder.unconfirmed, self._loop)
-        )
+        self.confirming: Final = confirming
         """With a journal: what is confirmed, and when."""
-        # Both are in reverse order, so that the next message is popped from the end.
-        self._ready: list[InboundMessage] = []
-        self._later: list[InboundMessage] = []
+        # What was taken from the inbox and nobody has, and how much of it may be handed over to
+        # tasks before the loop gets a turn.
+        self._queue: Final[deque[Item]] = deque()
+        self._share = 0
+        # Told when something has come, or nothing will.
+        self._changed: Final = Notifier(self._loop)
         self.is_ahead = False
         """Whether more has been taken than anybody has asked for."""
-        self._news = Notifier(self._loop)
         self._consumer: asyncio.Task[object] | None = None
         self._handler: Handler | None = None
         self._handler_task: asyncio.Task[None] | None = None
         # Whether a plain function is being called now.
         self._calling = False
         # Tasks on their way to the next message, asleep or just woken.
-        self._seekers = 0
+        self._waiting = 0
         self._ended = False
         self._stopped = False
         self.failures = 0
         """How often the handler has failed."""
 
+    def reader(self) -> "Deliveries | ConfirmingReader":
+        """Gives the messages one by one."""
+        return self if self.confirming is None else ConfirmingReader(self, self.confirming)
+
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> InboundMessage:
-        if self.confirming is not None:
-            return await self.next_kept(self.confirming, self.confirming.ask())
-        if self._ready or await self._refill(None):
-            return self._ready.pop()
-        raise StopAsyncIteration
-
-    async def next_kept(self, confirming: Confirming, asked: InHand | None) -> InboundMessage:
-        """The next message, where the one before is confirmed by that."""
-        if self._ready or await self._refill(None):
-            message = self._ready.pop()
-            confirming.hand(asked, [message])
-            return message
+        if self._share or await self._refill(None):
+            self._share -= 1
+            return self._queue.popleft()
         raise StopAsyncIteration
 
     async def next_message(
@@ -100,8 +101,9 @@ class Deliveries:
     ) -> InboundMessage:
         """The next message; `TimedOut` if none comes in time, `NodeClosed` if none will."""
         self.check_asker()
-        if self._ready or await self._refill(timeout):
-            message = self._ready.pop()
+        if self._share or await self._refill(timeout):
+            self._share -= 1
+            message = self._queue.popleft()
             if self.confirming is not None:
                 self.confirming.hand(asked, [message])
             return message
@@ -112,14 +114,10 @@ class Deliveries:
         self.check_asker()
         self._consumer = asyncio.current_task(self._loop)
         asked = None if self.confirming is None else self.confirming.ask()
-        taken = self._ready[::-1]
-        taken.extend(reversed(self._later))
-        self._ready = []
-        self._later.clear()  # In place: a handler that calls this is being called with the rest.
         self._take()
-        taken.extend(reversed(self._later))
-        self._later = []
-        self._on_prefetch_taken()
+        taken = list(self._queue)
+        self._queue.clear()
+        self._begin_share(0)
         if self.confirming is not None:
             self.confirming.hand(asked, taken)
         return taken
@@ -129,41 +127,45 @@ class Deliveries:
 
         False if there is nothing, or if already `limit` bytes of it wait for somebody to ask.
         """
-        if not self._endpoint.inbox.messages or self._held_bytes() >= limit:
+        held = sum(len(message.payload) + MESSAGE_COST for message in self._queue)
+        if held >= limit or not self._take():
             return False
-        taken = self._endpoint.take_inbox()
-        taken.reverse()
-        self._later = taken + self._later
         self.is_ahead = True
+        return True
+
+    def _take(self) -> bool:
+        """Take what has come, if anything has."""
+        if not self._endpoint.inbox.messages:
+            return False
+        self._queue.extend(self._endpoint.take_inbox())
         self._consumed()
         return True
 
-    def _on_prefetch_taken(self) -> None:
-        """If that was all that had been taken ahead, others may go on."""
-        if self.is_ahead and not self._later:
+    def _begin_share(self, size: int) -> None:
+        """So much is handed over before the loop gets a turn."""
+        self._share = size
+        if self.is_ahead and size == len(self._queue):
+            # That was all that had been taken ahead: others may go on.
             self.is_ahead = False
             self._consumed()
 
-    def _held_bytes(self) -> int:
-        """What has been taken and not yet handed over."""
-        held = (self._ready, self._later)
-        return sum(len(message.payload) + MESSAGE_COST for part in held for message in part)
-
     def set_handler(self, handler: Handler) -> None:
         """Call `handler` with every message from now on."""
-        if self._handler is not None or self._handler_task is not None:
+        if self._has_handler():
             raise LocalError("there is a handler already: one ordered point of delivery per node")
         self._handler = handler
         if self.confirming is not None:
-            self.confirming.by_asking = False
+            self.confirming.stop_by_asking()
+        self._share = 0
         self._loop.call_soon(self._call, handler)
-        self._news.notify()  # Whoever waits for a message is told that the handler gets it.
+        self._changed.notify()  # Whoever waits for a message is told that the handler gets it.
+
+    def _has_handler(self) -> bool:
+        return self._handler is not None or self._handler_task is not None
 
     def check_asker(self) -> None:
         """`LocalError` if a handler gets the messages, unless it is the handler who asks."""
-        if self._handler is None and self._handler_task is None:
-            return
-        if self._calling:
+        if self._calling or not self._has_handler():
             return
         task = asyncio.current_task(self._loop)
         if task is None or task is not self._handler_task:
@@ -181,31 +183,24 @@ class Deliveries:
         if self._handler is not None:
             self._call(self._handler)
             return False
-        if not self._news.waiters:
+        if not self._changed.waiters:
             return False
         if asyncio.current_task(self._loop) is not None:
-            self._news.notify()
+            self._changed.notify()
             return True
-        self._news.resume()
+        self._changed.resume()
         return False
-
-    def deliver_soon(self) -> None:
-        """There are new messages; a waiting task takes them in the next turn."""
-        if self._handler is not None:
-            self._call(self._handler)
-        else:
-            self._news.notify()
 
     def notify(self) -> None:
         """Let whoever waits look again."""
         if self._handler is not None:
             self._loop.call_soon(self._call, self._handler)
-        self._news.notify()
+        self._changed.notify()
 
     def stop_iterating(self) -> None:
         """Let whoever iterates come to an end, although more may come."""
         self._stopped = True
-        self._news.notify()
+        self._changed.notify()
 
     def end(self) -> None:
         """No more will come."""
@@ -213,7 +208,7 @@ class Deliveries:
         if self.confirming is not None:
             self.confirming.end()
         unread = self.unread()
-        if unread and not self._seekers and self._handler is None and self._handler_task is None:
+        if unread and not self._waiting and not self._has_handler():
             left = messages_text(unread)
             log.warning("%s: closed with %s that nobody has read", self._name, left)
         self.notify()
@@ -236,7 +231,7 @@ class Deliveries:
 
     def unread(self) -> int:
         """How many messages nobody has taken."""
-        return len(self._endpoint.inbox.messages) + len(self._later) + len(self._ready)
+        return len(self._endpoint.inbox.messages) + len(self._queue)
 
     def is_consumer(self, task: asyncio.Task[object] | None) -> bool:
         """Whether it is this task that takes the messages."""
@@ -247,49 +242,37 @@ class Deliveries:
         self._consumer = asyncio.current_task(self._loop)
         if self._is_over():
             return False
-        self._seekers += 1
+        self._waiting += 1
         try:
-            if self._later:
+            if self._queue:
                 await yield_to_loop()  # Another task may take all of it meanwhile.
             if timeout is None:
                 while not self._has_news():
-                    await self._news.wait()
+                    await self._changed.wait()
             elif not self._has_news():
-                await self._news.wait_until(self._has_news, timeout, "receive", str)
+                await self._changed.wait_until(self._has_news, timeout, "receive", str)
         finally:
-            self._seekers -= 1
-        if not self._ready:  # Another task may have filled it meanwhile.
-            self._take()
-            if len(self._later) <= TURN_MESSAGES:
-                self._ready, self._later = self._later, self._ready
-            else:
-                self._ready = self._later[-TURN_MESSAGES:]
-                del self._later[-TURN_MESSAGES:]
-            if self.is_ahead:
-                self._on_prefetch_taken()
-        return bool(self._ready)
+            self._waiting -= 1
+        if not self._share:  # Another task may have begun one meanwhile.
+            if not self._queue:
+                self._take()
+            self._begin_share(min(TURN_MESSAGES, len(self._queue)))
+        return self._share > 0
 
     def _has_news(self) -> bool:
         self.check_asker()
-        if self._endpoint.inbox.messages or self._later or self._ready or self._ended:
-            return True
-        return self._is_over()
+        return bool(self._queue or self._endpoint.inbox.messages or self._ended or self._is_over())
 
     def _is_over(self) -> bool:
         """Whether a signal has ended the iteration; a handler goes on until the node is closed."""
         return self._stopped and self._handler_task is None
 
-    def _take(self) -> None:
-        if not self._later and self._endpoint.inbox.messages:
-            self._later = self._endpoint.take_inbox()
-            self._later.reverse()
-            self._consumed()
-
     def _call(self, handler: Handler) -> None:
         """Call a plain function with what has been delivered; the rest waits for the next turn."""
         if self._handler is None:
             return  # It has turned out not to be one since this call was planned.
-        self._take()
+        if not self._queue:
+            self._take()
         nested, self._calling = self._calling, True
         try:
             if self.confirming is not None:
@@ -298,23 +281,23 @@ class Deliveries:
                 self._call_with_each(handler)
         finally:
             self._calling = nested
-            if self._handler is not None and (self._later or self._endpoint.inbox.messages):
+            if self._handler is not None and self.unread():
                 self._loop.call_soon(self._call, handler)
 
     def _call_with_each(self, handler: Handler) -> None:
-        for _ in range(TURN_MESSAGES):
-            if not self._later:
-                return
-            message = self._later.pop()
+        for _ in range(min(TURN_MESSAGES, len(self._queue))):
+            if not self._queue:
+                return  # The handler has taken what there was.
+            message = self._queue.popleft()
             if self._try_await(handler, message, self._handled(handler, message)):
                 return
 
     def _call_kept(self, handler: Handler, handling: UnconfirmedDeliveries, confirms: bool) -> None:
         """The same with a journal, where what a plain function has returned from is confirmed."""
-        last = len(self._later) - TURN_MESSAGES
-        while self._handler is not None and (left := len(self._later) - max(0, last)) > 0:
+        last = len(self._queue) - TURN_MESSAGES
+        while self._handler is not None and (left := len(self._queue) - max(0, last)) > 0:
             try:
-                result = handling.call_handler(self._later, handler, left, confirms)
+                result = handling.call_handler(self._queue, handler, left, confirms)
             except EXITS:
                 raise
             except BaseException:
@@ -323,7 +306,7 @@ class Deliveries:
             message = handling.in_hand
             if message is not None and not self._try_await(handler, message, result):
                 self._has_returned(message)
-        handling.in_hand = None
+        handling.clear_in_hand()
 
     def _try_await(self, handler: Handler, message: InboundMessage, result: object) -> bool:
         """Whether it is no plain function: from now on a task awaits it for every message."""
@@ -341,7 +324,7 @@ class Deliveries:
         if self.confirming is not None:
             self.confirming.hand(None, [first])
         await self._finished(first, result)
-        async for message in self:
+        async for message in self.reader():
             await self._finished(message, self._begun(handler, message))
 
     def _begun(self, handler: Handler, message: InboundMessage) -> Awaitable[None] | None:
@@ -389,3 +372,22 @@ class Deliveries:
         """The handler is done with this one."""
         if self.confirming is not None and self.confirming.by_returning:
             self.confirming.handling.confirm_here(message.number)
+
+
+class ConfirmingReader:
+    """The messages of a node with a journal: asking for one confirms the one before."""
+
+    def __init__(self, deliveries: Deliveries, confirming: Confirming) -> None:
+        self._deliveries: Final = deliveries
+        self._confirming: Final = confirming
+
+    def __aiter__(self) -> Self:
+        return self
+
+    def __anext__(self) -> Coroutine[None, None, InboundMessage]:
+        return self._next(self._confirming.ask())
+
+    async def _next(self, asked: InHand | None) -> InboundMessage:
+        message = await self._deliveries.__anext__()
+        self._confirming.hand(asked, [message])
+        return message

@@ -12,9 +12,8 @@ network, and nothing new is accepted (`JournalFull`). When the disk fails, the n
 import asyncio
 import logging
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, final
 
 from antecede.core.errors import AntecedeError
 from antecede.durability.errors import JournalFailed, JournalFull, JournalUnavailable
@@ -25,10 +24,11 @@ from antecede.events import Report
 from antecede.runtime.callbacks import EXITS, Callbacks
 from antecede.runtime.carriers.carrier import Carrier
 from antecede.runtime.commit_thread import CommitWriter
-from antecede.runtime.deliveries import Deliveries
+from antecede.runtime.committer import Committer
 from antecede.runtime.errors import NodeClosed
 from antecede.runtime.notifier import Notifier
 from antecede.runtime.observe.stats import JournalStats
+from antecede.runtime.turn import Turn
 from antecede.transport.datagram import Datagram
 
 if TYPE_CHECKING:
@@ -41,6 +41,32 @@ LATER_SECONDS: Final = 0.05
 """Records that may wait are written after 50 ms, if nothing else is written before."""
 
 log = logging.getLogger(__name__)
+
+
+class OpenJournal:
+    """A journal that was opened and read, and what writes into it."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        recorder: JournalRecorder,
+        core: list[bytes],
+        *,
+        threaded: bool,
+        kernel: "KernelSync | None" = None,
+    ) -> None:
+        self.journal: Final = journal
+        self.recorder: Final = recorder
+        self.core: Final = core
+        """What the core of the former process had written."""
+        self.writer: Final = CommitWriter(
+            journal, asyncio.get_running_loop(), threaded=threaded, kernel=kernel
+        )
+
+    def close(self) -> None:
+        """Give it up; what is being written is finished."""
+        self.writer.stop()
+        self.journal.close()
 
 
 class CommitGroup:
@@ -60,40 +86,31 @@ class CommitGroup:
         self.deliveries = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommitterHooks:
-    """What the committer needs of its node."""
-
-    endpoint: Endpoint
-    carrier: Carrier
-    deliveries: Deliveries
-    progress: Notifier
-    callbacks: Callbacks
-    tell: Callable[[list[Report]], None]
-    """Tells the application what happened."""
-    stop: Callable[[], None]
-    """Stops the node, because the disk has failed."""
-
-
-class JournalCommitter:
+@final
+class JournalCommitter(Committer):
     """Writes what happens at one node, and then lets it show."""
+
+    durable = True
 
     def __init__(
         self,
-        journal: Journal,
-        recorder: JournalRecorder,
-        core: list[bytes],
-        *,
-        threaded: bool,
-        kernel: "KernelSync | None" = None,
+        opened: OpenJournal,
+        endpoint: Endpoint,
+        carrier: Carrier,
+        turn: Turn,
+        callbacks: Callbacks,
+        tell: Callable[[Report], None],
+        stop: Callable[[], None],
     ) -> None:
-        self._journal: Final = journal
-        self.recorder: Final = recorder
-        # What the core of the former process had written, until it is restored.
-        self._core: list[bytes] = core
+        super().__init__(endpoint, carrier, tell)
+        self._opened: Final = opened
+        self._journal: Final = opened.journal
+        self._recorder: Final = opened.recorder
+        self._turn: Final = turn
+        self._callbacks: Final = callbacks
+        # Stops the node, because the disk has failed.
+        self._stop: Final = stop
         self._loop: Final = asyncio.get_running_loop()
-        self._writer: Final = CommitWriter(journal, self._loop, threaded=threaded, kernel=kernel)
-        self._node: CommitterHooks | None = None
         self._next = CommitGroup()
         # How many groups have begun to be written, and how many have been shown.
         self._begun = 0
@@ -109,52 +126,56 @@ class JournalCommitter:
         self._closed = False
         # What the former process may not have told: kept until somebody listens.
         self._unreported: list[Report] = []
-        self.after_telling: Callable[[Callable[[], None]], None] = do_now
-        """Called with an action to do once the application has everything that was told."""
+        self._after_telling: Callable[[Callable[[], None]], None] = do_now
         self.full: JournalFull | None = None
         """Why nothing is accepted at the moment."""
         self.failed: AntecedeError | None = None
-        """Why the node has stopped for good."""
 
     # Beginning.
 
-    def begin(self, node: CommitterHooks) -> None:
-        """Restore what the journal holds, and begin a new file with it."""
-        self._node = node
-        if self.recorder.resumed:
-            endpoint = node.endpoint
-            endpoint.resume(self._core, node.carrier.now_ns())
-        self._core = []
-        self._unreported = node.endpoint.crash_recovery.unreported()
-        self._journal.rotate_file(node.endpoint.crash_recovery.snapshot())
+    def begin(self) -> None:
+        """Restore what the journal holds, and begin a new file with it; the peers were added."""
+        endpoint = self._endpoint
+        if self._recorder.resumed:
+            endpoint.resume(self._opened.core, self._carrier.now_ns())
+        self._opened.core.clear()
+        self._unreported = endpoint.crash_recovery.unreported()
+        self._journal.rotate_file(endpoint.crash_recovery.snapshot())
+
+    def report_with(self, after: Callable[[Callable[[], None]], None]) -> None:
+        """Call `after` with an action to do once the application has everything that was told."""
+        self._after_telling = after
 
     def report_unreported(self) -> None:
         """Somebody listens: tell soon what the former process may not have told."""
         if self._unreported:
-            self._loop.call_soon(self._tell_unreported, list(self.recorder.state.losses.by_number))
+            self._loop.call_soon(self._tell_unreported, list(self._recorder.state.losses.by_number))
 
     def _tell_unreported(self, numbers: list[int]) -> None:
         unreported, self._unreported = self._unreported, []
-        if unreported and not self._closed and self._node is not None:
-            self._node.tell(unreported)
+        if unreported and not self._closed:
+            self._tell_all(unreported)
             self._on_reported(numbers)
+
+    def _tell_all(self, reports: list[Report]) -> None:
+        for report in reports:
+            self._tell(report)
 
     def _on_reported(self, losses: list[int]) -> None:
         """When the application has what it was told, it need not be told again after a crash."""
         if losses:
             self._call(
-                partial(self.after_telling, partial(self.recorder.on_losses_reported, losses))
+                partial(self._after_telling, partial(self._recorder.on_losses_reported, losses))
             )
 
     def _call(self, action: Callable[[], None]) -> None:
         """Do what the application has asked for; if that fails, the journal goes on."""
-        assert self._node is not None, "it has begun"
         try:
             action()
         except EXITS:
             raise
         except BaseException:
-            self._node.callbacks.on_failure("what was to be done when something is on disk")
+            self._callbacks.on_failure("what was to be done when something is on disk")
 
     # What the node asks.
 
@@ -176,10 +197,8 @@ class JournalCommitter:
 
     def _accept(self) -> None:
         """Accept new messages, or do not; then `check` says why."""
-        assert self._node is not None, "it has begun"
-        endpoint = self._node.endpoint
         has_disk = not self._short and self.full is None and self.failed is None
-        endpoint.sending.accepts = has_disk and endpoint.fenced is None
+        self._endpoint.sending.accept(has_disk and self._endpoint.fenced is None)
 
     def failure(self) -> str | None:
         """Why nothing can be accepted, or None."""
@@ -196,7 +215,7 @@ class JournalCommitter:
             written_bytes=journal.written_bytes,
             write_seconds=journal.write_ns / 1e9,
             waiting=self._begun - self._done + (1 if self._wanted else 0),
-            unconfirmed=self.recorder.unconfirmed.unconfirmed(),
+            unconfirmed=self._recorder.unconfirmed.unconfirmed(),
             accepting=self.failure() is None,
         )
 
@@ -209,35 +228,38 @@ class JournalCommitter:
                 raise self.failed
             await self._shown.wait()
         if self._done < awaited:
-            raise self.failed or NodeClosed(self.recorder.state.name)
+            raise self.failed or NodeClosed(self._recorder.state.name)
 
     def when_durable(self, action: Callable[[], None]) -> None:
         """Do this when everything that has happened until now is on disk; in order."""
         self._next.then.append(action)
         self._hurry = True
 
-    def end_turn(self, reports: list[Report]) -> None:
+    def end_turn(self) -> None:
         """A turn has ended: write what happened in it as soon as nothing else is being written."""
-        assert self._node is not None, "it has begun"
-        endpoint = self._node.endpoint
-        group = self._next
+        endpoint, group = self._endpoint, self._next
         group.datagrams += endpoint.out
         endpoint.out.clear()
-        group.reports += reports
-        reports.clear()
+        group.reports += endpoint.reports
+        endpoint.reports.clear()
         self._wanted = True
         if self._writing is None and not self._closed:
             self._write()
 
+    def send_early(self) -> None:
+        """A turn is one commit."""
+
+    def report_early(self) -> None:
+        """What was reported is told when it is on disk."""
+
     async def end_life(self) -> None:
         """The node leaves. If nobody misses anything of it, it begins a new life next time."""
-        assert self._node is not None, "it has begun"
-        if self._node.endpoint.buffered() == 0:
-            self.recorder.on_life_ended("it has left")
-        self.end_turn(self._node.endpoint.reports)
-        await self.finish()
+        if self._endpoint.buffered() == 0:
+            self._recorder.on_life_ended("it has left")
+        self.end_turn()
+        await self._finish()
 
-    async def finish(self) -> None:
+    async def _finish(self) -> None:
         """Wait until everything is on disk, or will never be."""
         while self._writing is not None and self.failed is None and self.full is None:
             await self._shown.wait()
@@ -247,16 +269,15 @@ class JournalCommitter:
         if self._closed:
             return
         self._closed = True
-        self._writer.stop()
+        self._opened.writer.stop()
         try:
-            if write and self._node is not None and self.failed is None and self.full is None:
-                changes = self._node.endpoint.crash_recovery.changes()
-                self._journal.commit_body(self._later + changes)
+            if write and self.failed is None and self.full is None:
+                self._journal.commit_body(self._later + self._endpoint.crash_recovery.changes())
         except AntecedeError as error:
             log.error("%s", error)
         finally:
             self._journal.close()
-            self.recorder.unconfirmed.end(NeverOnDisk(self.recorder.state.name, self.failed))
+            self._recorder.unconfirmed.end(NeverOnDisk(self._recorder.state.name, self.failed))
             self._shown.notify()
 
     def leave_to_parent(self) -> None:
@@ -267,8 +288,7 @@ class JournalCommitter:
 
     def _write(self) -> None:
         """Write the group that has collected, if there is anything to write; then show it."""
-        assert self._node is not None, "it has begun"
-        endpoint = self._node.endpoint
+        endpoint = self._endpoint
         group, self._next = self._next, CommitGroup()
         self._begun += 1
         self._wanted = False
@@ -276,7 +296,7 @@ class JournalCommitter:
         # All that is written now, and only that, may show when it is.
         group.reports += endpoint.reports
         endpoint.reports.clear()
-        group.losses = self.recorder.state.losses.take_fresh()
+        group.losses = self._recorder.state.losses.take_fresh()
         group.deliveries = endpoint.inbox.uncommitted()
         recovery = endpoint.crash_recovery
         if self._journal.needs_rotation() and self._journal.prepare():
@@ -299,15 +319,15 @@ class JournalCommitter:
         self._later = records
 
     def _write_what_waits(self) -> None:
-        if self._later and not self._closed and self._node is not None:
+        if self._later and not self._closed:
             self._hurry = True
-            self.end_turn(self._node.endpoint.reports)
+            self.end_turn()
 
     def _attempt(self) -> None:
         """Write what is to be written; `_on_written` is told what came of it."""
         group = self._writing
         assert group is not None, "there is something to write"
-        self._writer.put(group.body, group.snapshot, self._on_written)
+        self._opened.writer.put(group.body, group.snapshot, self._on_written)
 
     def _on_written(self, result: str | Exception) -> None:
         if self._closed:
@@ -335,22 +355,20 @@ class JournalCommitter:
         self.failed = error
         self._accept()
         self._shown.notify()
-        assert self._node is not None, "it has begun"
-        self._node.stop()
+        self._stop()
 
     def _set_full(self, full: JournalFull | None) -> None:
         """Full, or not: what could not be written down is not taken from the network either."""
-        assert self._node is not None, "it has begun"
         self.full = full
         self._say_room(self._short)
-        self._node.endpoint.deaf = full is not None
+        self._endpoint.set_deaf(full is not None)
 
     def _try_again(self) -> None:
         """The same again; or everything, if that takes less room than what is there."""
-        if self._closed or self._writing is None or self._node is None:
+        if self._closed or self._writing is None:
             return
         if self._journal.would_shrink() and self._journal.prepare():
-            self._writing.snapshot = self._node.endpoint.crash_recovery.snapshot()
+            self._writing.snapshot = self._endpoint.crash_recovery.snapshot()
         self._attempt()
 
     def _on_committed(self) -> None:
@@ -362,29 +380,30 @@ class JournalCommitter:
             self._set_full(None)
         self._writing = None
         self._done += 1
-        self._release(group)
-        self._shown.notify()
-        if self._writing is None and not self._closed and self._wanted:
-            self._write()
+        try:
+            self._show(group)
+        except BaseException:
+            # What has not shown yet does so in the next turn.
+            self._turn.soon()
+            raise
+        finally:
+            self._shown.notify()
+            if self._writing is None and not self._closed and self._wanted:
+                self._write()
 
-    def _release(self, group: CommitGroup) -> None:
-        """What is on disk now may be seen."""
-        node = self._node
-        assert node is not None, "it has begun"
-        node.endpoint.inbox.release_committed(group.deliveries)
+    def _show(self, group: CommitGroup) -> None:
+        """What is on disk now may be seen; what the application makes of it is another turn."""
+        self._endpoint.inbox.release_committed(group.deliveries)
         if self._closed:
             return
         if group.datagrams:
-            node.carrier.send(group.datagrams)
+            self._carrier.send(group.datagrams)
         for action in group.then:
             self._call(action)
         if group.reports:
-            node.tell(group.reports)
+            self._tell_all(group.reports)
             self._on_reported(group.losses)
-        if node.endpoint.inbox.messages:
-            node.deliveries.deliver_soon()
-        if node.progress.waiters:
-            node.progress.notify()
+        self._turn.on_commit()
 
 
 def do_now(action: Callable[[], None]) -> None:

@@ -119,12 +119,10 @@ def reload(node: "Node", settings: Settings) -> None:
         ring.adopt(node._crypto.ring, [p for p in node.peers if p not in node._configured.peers])
         node._crypto.use(ring)
         node._endpoint.expel_revoked_keys(node._now())
-    before, node._configured = node._configured, settings
-    for name in before.peers:
+    for name in node._configured.peers:
         if name not in settings.peers and name in node.peers:
             node.remove_peer(name)
     for name in settings.peers:
         if name not in node.peers:
             node._introductions.introduce(name, settings.address_of(name))
-    node._after_step()
-    node._plan_flush()
+    node._turn.changed()

@@ -9,6 +9,7 @@ from antecede.runtime.backpressure import Backpressure
 from antecede.runtime.errors import TimedOut
 from antecede.runtime.notifier import Notifier
 from antecede.runtime.observe.explain import explain
+from antecede.runtime.turn import Turn
 from antecede.transport.peer_lifecycle import LEAVE_AFTER_BYE, LEAVE_WHEN_RELEASED
 
 Linger: TypeAlias = Literal["released", "bye"]
@@ -23,7 +24,8 @@ class Leaving:
         backpressure: Backpressure,
         progress: Notifier,
         now: Callable[[], int],
-        flush: Callable[[], None],
+        turn: Turn,
+        *,
         has_journal: bool,
     ) -> None:
         self._endpoint: Final = endpoint
@@ -31,7 +33,7 @@ class Leaving:
         self._backpressure: Final = backpressure
         self._progress: Final = progress
         self._now: Final = now
-        self._flush: Final = flush
+        self._turn: Final = turn
         self._has_journal: Final = has_journal
         self._loop: Final = asyncio.get_running_loop()
 
@@ -58,7 +60,7 @@ class Leaving:
                 # is not gone as long as somebody misses something of it.
                 if not self._has_journal or endpoint.buffered() == 0:
                     endpoint.say_bye(mode, self._now())
-                    self._flush()
+                    self._turn.end()
             await self._progress.wait_until(
                 lambda: self._backpressure.closed or not endpoint.awaited(),
                 deadline - self._loop.time(),

@@ -14,7 +14,6 @@ from threading import get_ident
 from typing import Final, Self
 
 from antecede.core.errors import Fenced, LocalError
-from antecede.core.process import NEVER_NS
 from antecede.durability.unconfirmed import InboundMessage
 from antecede.endpoint.endpoint import Endpoint
 from antecede.events import NodeFenced, Report, StrangerSeen
@@ -24,16 +23,17 @@ from antecede.runtime.backpressure import Backpressure
 from antecede.runtime.belonging import Belonging
 from antecede.runtime.callbacks import Callbacks
 from antecede.runtime.carriers.carrier import Carrier
+from antecede.runtime.committer import Committer
 from antecede.runtime.config.addresses import Address
 from antecede.runtime.config.expulsion_policy import ExpulsionEnforcer
 from antecede.runtime.config.names import checked_name
 from antecede.runtime.config.peers import PeerState, read_keys
 from antecede.runtime.config.settings import AddressLike, KeysLike, Settings
-from antecede.runtime.confirming import InHand
-from antecede.runtime.deliveries import Deliveries, Handler
+from antecede.runtime.confirming import Confirming, InHand
+from antecede.runtime.deliveries import ConfirmingReader, Deliveries, Handler
 from antecede.runtime.errors import NodeClosed, Stranded, TimedOut, UnknownPeer, fenced_sentence
 from antecede.runtime.introducing import Introductions
-from antecede.runtime.journal_committer import CommitterHooks, JournalCommitter
+from antecede.runtime.journal_committer import JournalCommitter, OpenJournal
 from antecede.runtime.key_settings import give_keys, reload
 from antecede.runtime.leaving import Leaving, Linger
 from antecede.runtime.listeners import Listener, Listeners, forget, relookup_when_silent, troubles
@@ -49,16 +49,10 @@ from antecede.runtime.observe.explain import (
 from antecede.runtime.observe.stalls import Stalls
 from antecede.runtime.observe.stats import Health, Stats
 from antecede.runtime.observe.stats_reader import StatsReader, health_of
-from antecede.runtime.outbound import Outbound, Surroundings
-from antecede.runtime.reading import FairReader
+from antecede.runtime.outbound import Outbound
 from antecede.runtime.security.noise_handshake import NoiseCrypto
 from antecede.runtime.targets import Payload
-
-AFTER_FAILURE_NS: Final = 100_000_000
-"""After a failure in a timer it rings again after 100 ms, rather than at once for ever."""
-
-ASLEEP_NS: Final = 1_000_000_000
-"""A timer that rings more than 1 s late means that the loop was blocked or the process stopped."""
+from antecede.runtime.turn import Turn
 
 log = logging.getLogger(__name__)
 
@@ -73,10 +67,9 @@ class Node:
         carrier: Carrier,
         trace: EventRecorder | None,
         crypto: NoiseCrypto | None = None,
-        committer: JournalCommitter | None = None,
+        opened: OpenJournal | None = None,
     ) -> None:
         self._crypto: Final = crypto
-        self._committer: Final = committer
         # Whose peers and keys are in use: the settings, or what was loaded since.
         self._configured = settings
         self.settings: Final = settings
@@ -87,27 +80,37 @@ class Node:
         self._belonging: Final = Belonging(settings.name, self._leave_to_parent)
         # On the way of every message: looked up once.
         self._send_fast: Final = endpoint.sending.send_fast
-        # The carrier hands datagrams to whoever reads them in turns, peer by peer.
-        self._reader: Final = FairReader(
-            self._on_input_end, self._on_time, endpoint, carrier.now_ns, self._loop
-        )
-        recorder = None if committer is None else committer.recorder
-        self._deliveries: Final = Deliveries(settings.name, endpoint, self._on_consumed, recorder)
+        self._progress: Final = Notifier(self._loop)
+        self._turn: Final = Turn(endpoint, carrier, self._progress)
+        confirming = None if opened is None else make_confirming(settings, opened)
+        self._deliveries: Final = Deliveries(settings.name, endpoint, self._turn.soon, confirming)
         self._callbacks: Final = Callbacks(settings.name)
-        self._enforcer: Final = ExpulsionEnforcer(
-            settings.policy, endpoint, self._callbacks, carrier.now_ns()
-        )
-        self._progress = Notifier(self._loop)
+        self._journal: AppJournal | None = None
+        self._committer: Final = self._make_committer(opened, confirming)
+        self._waits_for_disk: Final = self._committer.durable
+        enforcer = ExpulsionEnforcer(settings.policy, endpoint, self._callbacks, carrier.now_ns())
+        self._enforcer: Final = enforcer
         self._pressure: Final = Backpressure(
             settings, endpoint, self._deliveries, self._progress, self._check_open
         )
-        self._outbound: Final = self._make_outbound()
-        self._leaving: Final = Leaving(
-            endpoint, self._pressure, self._progress, self._now, self._flush, committer is not None
+        self._outbound: Final = Outbound(
+            settings,
+            endpoint,
+            self._pressure,
+            self._progress,
+            self._now,
+            self._turn,
+            self._check_may_send,
+            self._obstacles,
         )
-        self._flush_planned = False
-        # When the timer was to ring: one that rings much later was asleep.
-        self._wake_ns = NEVER_NS
+        self._leaving: Final = Leaving(
+            endpoint,
+            self._pressure,
+            self._progress,
+            self._now,
+            self._turn,
+            has_journal=self._committer.durable,
+        )
         self._closing = False
         self._closed = False
         self._listeners: Final = Listeners(settings.name, self._callbacks)
@@ -120,19 +123,21 @@ class Node:
             self._listeners,
             self._callbacks,
             carrier,
-            self._reader.queue,
-            committer,
+            self._turn.queue,
+            self._committer,
             self._stalls.durations,
             self._now,
         )
         self._trace: Final = EventRecorderOwner(trace, self._loop)
         self._introductions: Final = Introductions(settings.name, endpoint, carrier, self._trace)
-        carrier.start(self._reader)
+        self._turn.begin(self._deliveries, self._committer, enforcer, self._stalls)
         for name in settings.peers:
             self._introductions.introduce(name, settings.address_of(name))
-        self._journal: Final = self._begin_journal()
+        if opened is not None:
+            self._introduce_recalled(opened)
+        self._committer.begin()
         self._trace.begin()
-        self._plan_flush()
+        self._turn.soon()
 
     # Who this is.
 
@@ -199,7 +204,7 @@ class Node:
             if self._crypto is not None:
                 self._crypto.ring.set_keys(name, before)
             raise
-        self._plan_flush()
+        self._turn.soon()
 
     def remove_peer(self, name: str) -> None:
         """Forget a peer. If it has not left, it is expelled first (see `expel`)."""
@@ -208,7 +213,7 @@ class Node:
         address = self._endpoint.directory.by_name[name].address
         self._endpoint.remove_peer(name, self._now())
         forget(address, self._endpoint.directory, self._carrier)
-        self._after_change()
+        self._turn.changed()
 
     def set_keys(self, name: str, keys: KeysLike) -> None:
         """Replace the public keys of a peer.
@@ -220,7 +225,7 @@ class Node:
         self._check_known(name)
         give_keys(self._crypto, self.settings, name, read_keys(keys))
         self._endpoint.expel_revoked_keys(self._now())
-        self._after_change()
+        self._turn.changed()
 
     def reload(self, settings: Settings) -> None:
         """Take over the peers and keys of these settings, without a restart.
@@ -231,6 +236,7 @@ class Node:
         """
         self._check_open()
         reload(self, settings)
+        self._configured = settings
 
     async def expel(self, name: str, reason: str = "") -> None:
         """Exclude a peer for good; all other nodes are told, and exclude it too.
@@ -245,7 +251,7 @@ class Node:
         self._check_open()
         self._check_known(name)
         self._endpoint.expel(name, reason, self._now())
-        self._after_change()
+        self._turn.changed()
 
     # Sending.
 
@@ -262,15 +268,15 @@ class Node:
         """
         if get_ident() != self._belonging.owner:
             self._belonging.refuse()
-        if self._committer is not None:
+        if self._waits_for_disk:
             sequence = await self.send_buffered(target, payload, timeout)
             await self._committer.wait_durable()
             return sequence
         sequence = 0 if self._pressure.slow_path else self._send_fast(target, payload, self._now())
         if sequence == 0:
             return (await self._outbound.send(target, payload, timeout))[0]
-        if not self._flush_planned:
-            self._plan_flush()
+        if not self._turn.is_planned:
+            self._turn.soon()
         return sequence
 
     async def send_buffered(
@@ -287,8 +293,8 @@ class Node:
         sequence = 0 if self._pressure.slow_path else self._send_fast(target, payload, self._now())
         if sequence == 0:
             return await self._outbound.send(target, payload, timeout)
-        if not self._flush_planned:
-            self._plan_flush()
+        if not self._turn.is_planned:
+            self._turn.soon()
         return sequence, []
 
     def try_send(self, target: str | Sequence[str], payload: Payload) -> int:
@@ -297,11 +303,9 @@ class Node:
             self._belonging.refuse()
         sequence = 0 if self._pressure.slow_path else self._send_fast(target, payload, self._now())
         if sequence == 0:
-            sequence = self._outbound.try_send(target, payload)
-            if self._endpoint.sending.wants_flush():
-                self._write_out()
-        if not self._flush_planned:
-            self._plan_flush()
+            return self._outbound.try_send(target, payload)
+        if not self._turn.is_planned:
+            self._turn.soon()
         return sequence
 
     async def meet(self, *names: str, timeout: float | None = None) -> None:
@@ -327,17 +331,14 @@ class Node:
 
     # Receiving.
 
-    def __aiter__(self) -> Deliveries:
+    def __aiter__(self) -> Deliveries | ConfirmingReader:
         self._belonging.check()
         self._deliveries.check_asker()
-        return self._deliveries
+        return self._deliveries.reader()
 
     def __anext__(self) -> Coroutine[None, None, InboundMessage]:
         self._belonging.check()
-        confirming = self._deliveries.confirming
-        if confirming is None:
-            return self._deliveries.__anext__()
-        return self._deliveries.next_kept(confirming, confirming.ask())
+        return self._deliveries.reader().__anext__()
 
     def receive(self, timeout: float | None = None) -> Coroutine[None, None, InboundMessage]:
         """The next message; `TimedOut` if none comes in time, `NodeClosed` if none will.
@@ -373,8 +374,7 @@ class Node:
         """Call `listener` with every event; `antecede.events` has their classes."""
         self._belonging.check()
         self._listeners.add(listener)
-        if self._committer is not None:
-            self._committer.report_unreported()
+        self._committer.report_unreported()
 
     # Looking inside.
 
@@ -392,7 +392,7 @@ class Node:
             self.stats() if stats is None else stats,
             closed=self._closed,
             trace_failure=self._trace.failure,
-            journal_failure=None if self._committer is None else self._committer.failure(),
+            journal_failure=self._committer.failure(),
             takes_no_news=self._endpoint.refuses_expulsions(),
             fenced=self._endpoint.fenced,
             policy_failure=self._enforcer.failure,
@@ -416,7 +416,7 @@ class Node:
 
     def _check_journal(self) -> None:
         """Raise why the journal made this node stop, if it did."""
-        if self._committer is not None and self._committer.failed is not None:
+        if self._committer.failed is not None:
             raise self._committer.failed
 
     # Leaving.
@@ -456,9 +456,9 @@ class Node:
         try:
             stranded = await self._leaving.say_bye(deadline, linger)
             reasons = self._obstacles(stranded)
-            if self._committer is not None and not self._closed:
+            if not self._closed:
                 await self._committer.end_life()
-            self._flush()
+            self._turn.end()
             self._send_stopped()
             self._stop()
             await self._deliveries.handed_over(deadline - self._loop.time())
@@ -481,69 +481,7 @@ class Node:
             # What went wrong first is what the application should see.
             log.warning("%s: %s", self.name, stranded)
 
-    # What the carrier calls.
-
-    def _on_input_end(self, now_ns: int) -> None:
-        """Everything that had come has been taken in, or waits for its turn."""
-        if self._closed:
-            return
-        if self._committer is None and self._endpoint.inbox.messages:
-            # What a handler or a waiting task answers rides with the acknowledgements, in the
-            # flush below.
-            planned, self._flush_planned = self._flush_planned, True
-            try:
-                resumes_later = self._deliveries.deliver_now()
-            finally:
-                self._flush_planned = planned
-            if resumes_later:
-                self._plan_flush()
-            if resumes_later or self._closed:
-                self._after_step()
-                return
-            now_ns = self._now()  # The application may have taken long.
-        self._flush_at(now_ns)
-        self._after_step()
-
-    def _on_time(self, now_ns: int) -> None:
-        """A timer has rung."""
-        if self._closed:
-            return
-        late_ns, self._wake_ns = now_ns - self._wake_ns, NEVER_NS
-        try:
-            if late_ns > ASLEEP_NS:
-                self._endpoint.has_slept(late_ns, now_ns)
-            self._endpoint.expire(now_ns)
-            self._enforcer.enforce(now_ns)
-            self._stalls.look(now_ns)
-            self._after_step()
-        except BaseException:
-            self._wake_at(now_ns + AFTER_FAILURE_NS)
-            raise
-        self._flush_at(self._now())
-
-    def _wake_at(self, time_ns: int) -> None:
-        """Let the timer ring then, or earlier."""
-        self._wake_ns = min(self._wake_ns, time_ns)
-        self._carrier.wake_at(time_ns)
-
     # Sending, inside.
-
-    def _make_outbound(self) -> Outbound:
-        return Outbound(
-            self.settings,
-            self._endpoint,
-            self._pressure,
-            self._progress,
-            Surroundings(
-                now=self._now,
-                check=self._check_may_send,
-                flush=self._flush,
-                plan_flush=self._plan_flush,
-                after_step=self._after_step,
-                notify=self._deliveries.notify,
-                obstacles=self._obstacles,
-            ),
-        )
 
     def _check_known(self, name: str) -> None:
         if name not in self._endpoint.directory.by_name:
@@ -551,8 +489,7 @@ class Node:
 
     def _check_may_send(self) -> None:
         self._check_open()
-        if self._committer is not None:
-            self._committer.check()
+        self._committer.check()
 
     def _check_open(self) -> None:
         self._belonging.check()
@@ -562,73 +499,16 @@ class Node:
         if self._closing:
             raise NodeClosed(self.name)
 
-    # Output, inside.
+    # Telling, inside.
 
-    def _plan_flush(self) -> None:
-        if not self._flush_planned and not self._closed:
-            self._flush_planned = True
-            self._loop.call_soon(self._flush)
-
-    def _flush(self) -> None:
-        self._flush_planned = False
-        if not self._closed:
-            self._flush_at(self._now())
-
-    def _write_out(self) -> None:
-        """So much was sent in this turn that it leaves; with a journal a turn is one commit."""
-        if self._committer is None:
-            self._flush()
-        else:
-            self._endpoint.write(self._now())
-
-    def _flush_at(self, now_ns: int) -> None:
-        endpoint = self._endpoint
-        try:
-            endpoint.write(now_ns)
-            if self._committer is not None:
-                self._committer.end_turn(endpoint.reports)
-            elif endpoint.out:
-                self._carrier.send(endpoint.out)
-        except BaseException:
-            self._wake_at(now_ns + AFTER_FAILURE_NS)
-            raise
-        self._wake_at(endpoint.wake_ns())
-
-    def _on_consumed(self) -> None:
-        """Messages were taken: peers get credit for theirs, and there is room for our own."""
-        self._plan_flush()
-        if self._progress.waiters:
-            self._progress.notify()
-
-    def _after_step(self) -> None:
-        """Tell everybody who waits for something that may have happened."""
-        if self._progress.waiters:
-            self._progress.notify()
-        if not self._endpoint.reports:
-            return
-        if self._committer is None:
-            self._announce()
-        else:
-            self._plan_flush()
-
-    def _after_change(self) -> None:
-        """The application has changed something: tell, and let it show soon."""
-        self._after_step()
-        self._plan_flush()
-
-    def _announce(self) -> None:
-        reports = list(self._endpoint.reports)
-        self._endpoint.reports.clear()
-        self._tell(reports)
-
-    def _tell(self, reports: list[Report]) -> None:
-        for report in reports:
-            if isinstance(report, NodeFenced):
-                self._closing = True
-                self._loop.call_soon(self._stop_fenced)
-            relookup_when_silent(report, self._endpoint.directory, self._carrier)
-            if not isinstance(report, StrangerSeen) or self._introductions.try_admit(report):
-                self._listeners.tell(report)
+    def _tell(self, report: Report) -> None:
+        """Tell the application, and the carrier, what has happened."""
+        if isinstance(report, NodeFenced):
+            self._closing = True
+            self._loop.call_soon(self._stop_fenced)
+        relookup_when_silent(report, self._endpoint.directory, self._carrier)
+        if not isinstance(report, StrangerSeen) or self._introductions.try_admit(report):
+            self._listeners.tell(report)
 
     # Leaving, inside.
 
@@ -646,7 +526,9 @@ class Node:
     def _stop(self) -> None:
         if self._closed:
             return
-        self._closed = self._pressure.closed = True
+        self._closed = True
+        self._pressure.end()
+        self._turn.close()
         self._carrier.close()
         self._deliveries.end()
         self._progress.notify()
@@ -655,10 +537,10 @@ class Node:
     def _leave_to_parent(self) -> None:
         """This is a forked process: nothing that it does may show."""
         self._closed = self._closing = True
-        self._pressure.closed = self._pressure.closing = self._pressure.slow_path = True
+        self._pressure.end()
+        self._turn.close()
         self._carrier.leave_to_parent()
-        if self._committer is not None:
-            self._committer.leave_to_parent()
+        self._committer.leave_to_parent()
 
     def _stop_fenced(self) -> None:
         """Others go on without this node: nothing that it did now would count."""
@@ -666,36 +548,38 @@ class Node:
         self._close_files(write=True)
 
     def _close_files(self, *, write: bool) -> None:
-        if self._committer is not None:
-            self._committer.close(write=write)
+        self._committer.close(write=write)
         self._trace.close()
 
     # The journal, inside.
 
-    def _begin_journal(self) -> AppJournal | None:
-        """Restore what is in the journal; from now on everything is written before it shows."""
-        committer = self._committer
-        if committer is None:
-            return None
-        for known in committer.recorder.state.peers():
+    def _make_committer(
+        self, opened: OpenJournal | None, confirming: Confirming | None
+    ) -> Committer:
+        if opened is None or confirming is None:
+            return Committer(self._endpoint, self._carrier, self._tell)
+        committer = JournalCommitter(
+            opened,
+            self._endpoint,
+            self._carrier,
+            self._turn,
+            self._callbacks,
+            self._tell,
+            self.abandon,
+        )
+        self._journal = AppJournal(committer, confirming, self._turn.soon)
+        return committer
+
+    def _introduce_recalled(self, opened: OpenJournal) -> None:
+        """Peers that are in the journal alone were added later, or let in: they will say hello."""
+        for known in opened.recorder.state.peers():
             if known.name not in self._endpoint.directory.by_name:
-                # It was added later, or let in: it will say hello.
                 seen_at = (self.address.host, 0) if known.stranger else None
                 self._introductions.introduce(known.name, None, seen_at)
-                self._endpoint.directory.by_name[known.name].recalled = True
-        confirming = self._deliveries.confirming
-        assert confirming is not None, "there is a journal"
-        confirming.by_asking = confirming.by_returning = self.settings.confirm == "next"
-        committer.begin(
-            CommitterHooks(
-                endpoint=self._endpoint,
-                carrier=self._carrier,
-                deliveries=self._deliveries,
-                progress=self._progress,
-                callbacks=self._callbacks,
-                tell=self._tell,
-                stop=self.abandon,
-            )
-        )
-        committer.recorder.unconfirmed.wake = self._plan_flush
-        return AppJournal(committer, confirming, self._plan_flush)
+                self._endpoint.directory.by_name[known.name].recall()
+
+
+def make_confirming(settings: Settings, opened: OpenJournal) -> Confirming:
+    """What is confirmed in this journal, and when."""
+    by_hand = settings.confirm != "next"
+    return Confirming(settings.name, opened.recorder.unconfirmed, by_hand=by_hand)

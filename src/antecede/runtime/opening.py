@@ -32,7 +32,7 @@ from antecede.runtime.config.settings import (
     gather_settings,
 )
 from antecede.runtime.errors import BadConfiguration
-from antecede.runtime.journal_committer import JournalCommitter
+from antecede.runtime.journal_committer import OpenJournal
 from antecede.runtime.key_settings import make_handshake_crypto, stays_local, warn_if_insecure
 from antecede.runtime.listeners import Listener
 from antecede.runtime.node import Node
@@ -181,12 +181,12 @@ def start_node(
     clock: Callable[[], int] = time.time_ns,
 ) -> Node:
     """A node on any carrier, in the running loop; with a disk that is lent, without threads."""
-    committer = open_committer(settings, tokens, disk)
+    opened = open_journal(settings, tokens, disk)
     try:
-        return start_with_journal(settings, carrier, tokens, on_event, committer, clock)
+        return start_with_journal(settings, carrier, tokens, on_event, opened, clock)
     except BaseException:
-        if committer is not None:
-            committer.close(write=False)
+        if opened is not None:
+            opened.close()
         raise
 
 
@@ -195,7 +195,7 @@ def start_with_journal(
     carrier: Carrier,
     tokens: TokenSource,
     on_event: Listener | None,
-    committer: JournalCommitter | None,
+    opened: OpenJournal | None,
     clock: Callable[[], int],
 ) -> Node:
     """A node with its journal, if it has one, open."""
@@ -206,22 +206,22 @@ def start_with_journal(
     me = Identity(
         settings.name,
         incarnation=tokens.incarnation()
-        if committer is None
-        else int(committer.recorder.state.incarnation),
+        if opened is None
+        else int(opened.recorder.state.incarnation),
         process=process,
         window=settings.receive_window,
         payload_limit=settings.payload_limit,
         socket_bytes=carrier.socket_bytes,
         order=settings.protocol,
-        keeps=committer is not None,
+        keeps=opened is not None,
     )
     cumulative = settings.order != "none"
     core = make_core(settings)
     limits = limits_of(settings)
-    recorder = Recorder() if committer is None else committer.recorder
+    recorder = Recorder() if opened is None else opened.recorder
     endpoint = Endpoint(me, core, tokens, limits, rows, cumulative, crypto, recorder)
     try:
-        node = Node(settings, endpoint, carrier, trace, crypto, committer)
+        node = Node(settings, endpoint, carrier, trace, crypto, opened)
     except BaseException:
         if trace is not None:
             trace.close()
@@ -278,9 +278,7 @@ KEPT_ORDERS: Final = ("causal", "hybrid-sps", "hybrid-csps")
 log = logging.getLogger(__name__)
 
 
-def open_committer(
-    settings: Settings, tokens: TokenSource, disk: Disk | None
-) -> JournalCommitter | None:
+def open_journal(settings: Settings, tokens: TokenSource, disk: Disk | None) -> OpenJournal | None:
     """The journal that the settings name, locked and read; None if they name none.
 
     `JournalInUse` if another process has it, `JournalCorrupt` if it cannot be trusted.
@@ -301,7 +299,7 @@ def open_committer(
         disk = kind(settings.journal)
     journal = Journal(disk, durable=settings.durable, limit_bytes=settings.journal_limit)
     try:
-        recorder, core = opened(settings, tokens, journal)
+        recorder, core = read_journal(settings, tokens, journal)
     except BaseException:
         if kernel is not None:
             kernel.stop()
@@ -315,10 +313,10 @@ def open_committer(
             settings.name,
             journal.torn_bytes,
         )
-    return JournalCommitter(journal, recorder, core, threaded=threaded, kernel=kernel)
+    return OpenJournal(journal, recorder, core, threaded=threaded, kernel=kernel)
 
 
-def opened(
+def read_journal(
     settings: Settings, tokens: TokenSource, journal: Journal
 ) -> tuple[JournalRecorder, list[bytes]]:
     """Take the journal, and read it; it is closed again if it is not this node's."""

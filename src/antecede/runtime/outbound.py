@@ -6,7 +6,6 @@ waited for, everything is looked at again afterwards, and then the message is su
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -17,24 +16,8 @@ from antecede.runtime.config.settings import Settings
 from antecede.runtime.errors import TimedOut, UnknownPeer
 from antecede.runtime.notifier import Notifier
 from antecede.runtime.targets import Payload, Targets, chosen_targets, payload_bytes
+from antecede.runtime.turn import Turn
 from antecede.units import listing
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What a node does around a message that is sent."""
-
-    now: Callable[[], int]
-    check: Callable[[], None]
-    """Raises if nothing may be sent: the node is closed or expelled, or its disk is full."""
-    flush: Callable[[], None]
-    plan_flush: Callable[[], None]
-    after_step: Callable[[], None]
-    """Tells the application what has been reported."""
-    notify: Callable[[], None]
-    """Wakes whoever waits for a delivery."""
-    obstacles: Callable[[Sequence[str]], list[str]]
-    """Why these peers are not talked to."""
 
 
 class Outbound:
@@ -46,13 +29,21 @@ class Outbound:
         endpoint: Endpoint,
         backpressure: Backpressure,
         progress: Notifier,
-        node: Surroundings,
+        now: Callable[[], int],
+        turn: Turn,
+        check: Callable[[], None],
+        obstacles: Callable[[Sequence[str]], list[str]],
     ) -> None:
         self._settings: Final = settings
         self._endpoint: Final = endpoint
         self._backpressure: Final = backpressure
         self._progress: Final = progress
-        self._node: Final = node
+        self._now: Final = now
+        self._turn: Final = turn
+        # Raises if nothing may be sent: the node is closed or expelled, or its disk is full.
+        self._check: Final = check
+        # Why these peers are not talked to.
+        self._obstacles: Final = obstacles
 
     async def send(
         self, target: str | Sequence[str], given: Payload, timeout: float | None
@@ -65,18 +56,16 @@ class Outbound:
         targets = self._resolve(target, payload)
         paced = sending.wants_flush()
         if paced:
-            self._node.flush()
+            self._turn.end()
         if paced or self._backpressure.must_wait(targets, payload):
             wait = self._backpressure.wait(partial(self._resolve, target, payload), payload, paced)
             targets = await self._in_time(wait, timeout, targets)
             if sending.wants_flush():
-                self._node.flush()
+                self._turn.end()
         sequence = self._submit(targets, payload)
-        self._node.plan_flush()
+        self._turn.soon()
         if not sending.large_is_done():
             await self._backpressure.wait_for_large()
-        if targets.to_self:
-            self._node.notify()
         return sequence, targets.left_out
 
     def try_send(self, target: str | Sequence[str], given: Payload) -> int:
@@ -85,8 +74,9 @@ class Outbound:
         targets = self._resolve(target, payload)
         self._backpressure.check(targets, payload)
         sequence = self._submit(targets, payload)
-        if targets.to_self:
-            self._node.notify()
+        if self._endpoint.sending.wants_flush():
+            self._turn.write_early()
+        self._turn.soon()
         return sequence
 
     async def meet(self, names: Sequence[str], timeout: float | None) -> None:
@@ -107,23 +97,23 @@ class Outbound:
             lambda: backpressure.closing or backpressure.closed or not new(),
             timeout,
             "meet",
-            lambda: "; ".join(self._node.obstacles(new())),
+            lambda: "; ".join(self._obstacles(new())),
         )
-        self._node.check()
+        self._check()
 
     def _resolve(self, target: object, payload: bytes) -> Targets:
         """Whom a message is for, if it can be sent."""
-        self._node.check()
+        self._check()
         return chosen_targets(self._endpoint.directory, target, payload, self._settings)
 
     def _submit(self, targets: Targets, payload: bytes) -> int:
         """Submit it, and report who is left out: they do not keep it from the others."""
-        endpoint, now_ns = self._endpoint, self._node.now()
+        endpoint, now_ns = self._endpoint, self._now()
         sequence = endpoint.sending.send(targets.contacts, targets.to_self, payload, now_ns)
         for name in targets.left_out:
             endpoint.losses.leave_out(name, sequence)
         if targets.left_out:
-            self._node.after_step()
+            self._turn.changed()
         return sequence
 
     async def _in_time(
@@ -137,5 +127,5 @@ class Outbound:
                 return await wait
         except TimeoutError:
             names = targets.awaited or [contact.name for contact in targets.contacts]
-            known = "; ".join(self._node.obstacles(names)) or f"waiting for {listing(names)}"
+            known = "; ".join(self._obstacles(names)) or f"waiting for {listing(names)}"
             raise TimedOut("send", timeout, known) from None

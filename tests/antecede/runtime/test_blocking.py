@@ -461,7 +461,7 @@ def test_what_is_ready_is_taken_while_another_thread_waits_for_a_message() -> No
 
         thread = threading.Thread(target=wait_for_one, daemon=True)
         thread.start()
-        while not alice._node._deliveries._seekers:
+        while not alice._node._deliveries._waiting:
             threading.Event().wait(0.001)
         assert alice.receive_ready() == []
         with pytest.raises(TimedOut):
@@ -516,7 +516,7 @@ def test_closing_a_node_wakes_every_thread_that_receives() -> None:
         threads = [threading.Thread(target=read) for _ in range(3)]
         for thread in threads:
             thread.start()
-        while alice._node._deliveries._seekers < 3:
+        while alice._node._deliveries._waiting < 3:
             threading.Event().wait(0.001)
     for thread in threads:
         thread.join()

@@ -371,12 +371,12 @@ def test_a_timer_that_rings_late_makes_nobody_silent() -> None:
             assert session is not None
             now_ns = alice._now()
             session.lifecycle.heard_ns = now_ns - 9_000_000_000
-            alice._wake_ns = now_ns - 8_000_000_000
-            alice._on_time(now_ns)
+            alice._turn._wake_ns = now_ns - 8_000_000_000
+            alice._turn.on_time(now_ns)
             assert session.lifecycle.heard_ns >= now_ns - 1_000_000_000
             session.lifecycle.heard_ns = now_ns - 9_000_000_000
-            alice._wake_ns = now_ns - 500_000_000
-            alice._on_time(now_ns)
+            alice._turn._wake_ns = now_ns - 500_000_000
+            alice._turn.on_time(now_ns)
             assert session.lifecycle.heard_ns == now_ns - 9_000_000_000, "on time, but for a little"
             alice.abandon()
             bob.abandon()

@@ -65,7 +65,7 @@ def test_giving_up_to_receive_leaves_nothing_behind() -> None:
         for _ in range(20):
             with pytest.raises(TimedOut):
                 await bob.receive(timeout=0.001)
-        assert not bob._deliveries._news.waiters
+        assert not bob._deliveries._changed.waiters
         await alice.send("bob", b"still here")
         assert (await bob.receive(30)).payload == b"still here"
 

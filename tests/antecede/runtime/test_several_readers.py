@@ -6,6 +6,7 @@ from itertools import chain
 
 import pytest
 
+from antecede.durability.unconfirmed import InboundMessage
 from antecede.runtime.node import Node
 from antecede.testing import TestNetwork
 
@@ -89,3 +90,39 @@ def test_each_of_several_tasks_gets_its_share_in_order_and_goes_on(
     if reading is iterate_slowly:  # Readers that let others run take turns.
         counts = [len(share) for share in shares]
         assert max(counts) - min(counts) <= 1
+
+
+@pytest.mark.parametrize("taken", [1, 255, 256, 257])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_handler_gets_what_a_reader_has_left(taken: int, is_async: bool) -> None:
+    """All of it and in order, before what comes later."""
+
+    async def story() -> list[int]:
+        seen: list[int] = []
+
+        async def later(message: InboundMessage) -> None:
+            seen.append(int(message.payload))
+
+        def at_once(message: InboundMessage) -> None:
+            seen.append(int(message.payload))
+
+        async with TestNetwork() as network:
+            alice = await network.open_node("alice")
+            bob = await network.open_node("bob")
+            for number in range(600):
+                await alice.send("bob", b"%d" % number)
+            await network.settle()
+            async for message in bob:
+                seen.append(int(message.payload))
+                if len(seen) == taken:
+                    break
+            bob.on_message(later if is_async else at_once)
+            for number in range(600, 610):
+                await alice.send("bob", b"%d" % number)
+            await network.settle()
+            while bob.stats().inbox:
+                await asyncio.sleep(0)
+            assert len(seen) == 610
+        return seen
+
+    assert asyncio.run(asyncio.wait_for(story(), SECONDS)) == list(range(610))

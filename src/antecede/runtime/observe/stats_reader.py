@@ -14,16 +14,16 @@ from antecede.membership.contact import STATES, Contact
 from antecede.runtime.backpressure import Backpressure
 from antecede.runtime.callbacks import Callbacks
 from antecede.runtime.carriers.carrier import Carrier
+from antecede.runtime.committer import Committer
 from antecede.runtime.config.settings import Settings
 from antecede.runtime.deliveries import Deliveries
 from antecede.runtime.errors import fenced_sentence
-from antecede.runtime.journal_committer import JournalCommitter
 from antecede.runtime.listeners import Listeners
 from antecede.runtime.notifier import yield_to_loop
 from antecede.runtime.observe.chains import Chain, own_chains
 from antecede.runtime.observe.durations import Durations
 from antecede.runtime.observe.explain import unread_text
-from antecede.runtime.observe.stats import NO_JOURNAL, Health, PeerStats, Stats
+from antecede.runtime.observe.stats import Health, PeerStats, Stats
 from antecede.units import listing, messages_text
 
 PEERS_PER_TURN: Final = 32
@@ -43,7 +43,7 @@ class StatsReader:
         callbacks: Callbacks,
         carrier: Carrier,
         queue: FairReceiveQueue,
-        committer: JournalCommitter | None,
+        committer: Committer,
         durations: Durations,
         now: Callable[[], int],
     ) -> None:
@@ -115,7 +115,7 @@ class StatsReader:
             handler_failures=self._deliveries.failures,
             callback_failures=self._callbacks.failures,
             peers=tuple(peers),
-            journal=NO_JOURNAL if self._committer is None else self._committer.figures(),
+            journal=self._committer.figures(),
             held_back=max((peer.held_back for peer in peers), default=0),
             held_back_ns=max((peer.held_back_ns for peer in peers), default=0),
             left_out=sum(self._listeners.left_out.values()),
