@@ -147,6 +147,17 @@ def test_seven_spans_in_a_plain_session_are_a_few_tasks_with_names(spark: SparkS
     assert "partial" not in plan
 
 
+def ingested(spark: SparkSession, folder: Path, out: str) -> None:
+    """Ingest a file into a folder and a table, and then another."""
+    table = "of_named_jobs"
+    (folder / "b.csv").write_bytes(as_lines("b,a,7"))
+    try:
+        ingest(spark, [str(folder / "a.csv")], out, table_name=table)
+        ingest(spark, [str(folder / "b.csv")], out, table_name=table, append=True)
+    finally:
+        spark.sql(f"DROP TABLE IF EXISTS {table}")
+
+
 def watched(spark: SparkSession, log: str, out: Path) -> None:
     """Judge a log in batches, and then what is left of it."""
     settings = WatchSettings(order="process", patience_ns=1, lost_after_ns=1, horizon_ns=1 << 40)
@@ -161,7 +172,7 @@ def test_every_job_of_the_pipeline_says_what_it_does(spark: SparkSession, tmp_pa
         tmp_path, 'protocols = ["fifo"]\nnetworks = ["reliable"]\n[scenario.chatter]\nmessages = 5'
     )
     jobs: dict[str, Callable[[], object]] = {
-        "ingest": lambda: ingest(spark, [str(tmp_path / "a.csv")], out),
+        "ingest": lambda: ingested(spark, tmp_path, out),
         "audit": lambda: audit_job(spark, [f"{out}/events"], str(tmp_path / "found")),
         "measure": lambda: measure_logs(spark, [f"{out}/events"]),
         "watch": lambda: watched(spark, f"{out}/events", tmp_path / "watched"),
