@@ -8,7 +8,7 @@ import click
 from rich.table import Table
 
 from antecede.core.errors import LocalError
-from antecede.eventlog.atomic_files import claim
+from antecede.eventlog.atomic_files import claim, write_whole
 from antecede.units import counted, three_digits
 from antecede_cli.console import Console, plain_table, signed_text, wide_console
 from antecede_cli.options import COUNT, allow_only, is_given
@@ -181,8 +181,8 @@ def measure_workload(
     """What a workload is like."""
     need_spark()
     from antecede_audit.jobs.profile import profile_here
-    from antecede_audit.measure.profile import TABLES
-    from antecede_audit.spark.measure import profile, summary_object, write_json
+    from antecede_audit.measure.profile import TABLES, summary_object
+    from antecede_audit.spark.measure import profile
     from antecede_audit.spark.sampling import ENTRIES_MAX
     from antecede_audit.spark.storage import is_local_path
 
@@ -206,7 +206,7 @@ def measure_workload(
                 runs = profile(session, folder, str(target), run_id=run_id, entries_max=limit)
     summary = summary_object(folder, runs)
     claim(target, BESIDE)
-    write_json(target / SUMMARY, summary)
+    write_whole(target / SUMMARY, f"{json.dumps(summary, indent=2)}\n".encode())
     if plots:
         draw(runs[:PROFILES_SHOWN], target)
     if as_json:
