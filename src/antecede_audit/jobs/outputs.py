@@ -24,7 +24,7 @@ from antecede_audit.jobs.worker_files import (
     without_leftovers,
     write_parquet_part,
 )
-from antecede_audit.judging.verdict_summary import SUMMARY
+from antecede_audit.judging.summary import SUMMARY
 from antecede_audit.shuffle import LastStage, Shuffle
 
 TABLES: Final = ("events", "workload", "processes", "spans", "lines", "rejects", "files")

@@ -78,9 +78,7 @@ def ingest(
     one is named, in the format `table_form`.
     """
     lent, spark = spark, private_session(spark)
-    with ExitStack() as stack:
-        tell = stack.enter_context(named_jobs(spark, "ingest", tell))
-        stack.enter_context(spark_conf(spark, BATCH_BY_ROWS))
+    with named_jobs(spark, "ingest", tell) as tell, spark_conf(spark, BATCH_BY_ROWS):
         check_format(spark, table_format)
         places = Storage(spark)
         found = find_files(paths, places)
@@ -103,16 +101,18 @@ def ingest(
         if earlier is not None:
             stored = records_anywhere(spark, places, earlier)
             sources = [*((one, partial(partition_records, keys=keys)) for one in stored), *sources]
-        records = SparkShuffle.reading(sources).persist(stack)
-        asked = IngestRequest(found=found, earlier=earlier, run=run, repair=repair, tell=tell)
-        summary, events = run_ingest(
-            asked, records, keys, outputs_at(spark, places, target, run, earlier), stack
-        )
+        with ExitStack() as stack:
+            records = SparkShuffle.reading(sources).persist(stack)
+            asked = IngestRequest(found=found, earlier=earlier, run=run, repair=repair, tell=tell)
+            summary, events = run_ingest(
+                asked, records, keys, outputs_at(spark, places, target, run, earlier), stack
+            )
+            if table_name is not None and events is not None:
+                log = event_log(events).withColumn("run_id", F.lit(run))
+                write_run(log, table_name, run, table_format)
+                # The lent session may remember which files the table had.
+                lent.catalog.refreshTable(table_name)
         if table_name is not None and events is not None:
-            log = event_log(events).withColumn("run_id", F.lit(run))
-            write_run(log, table_name, run, table_format)
-            # The lent session may remember which files the table had.
-            lent.catalog.refreshTable(table_name)
             rows = places.count(f"{target}/{partition_folder(Path('events'), run)}", PARQUET)
             check_run(spark, table_name, run, rows)
     return summary

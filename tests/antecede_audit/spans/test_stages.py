@@ -18,7 +18,7 @@ from antecede.eventlog.schema import Event
 from antecede_audit.columns.arrow_rows import Batch, batch_of_rows
 from antecede_audit.columns.clock_offsets import Gap
 from antecede_audit.columns.hashing import hash_texts
-from antecede_audit.eventlog.restore import log_of
+from antecede_audit.eventlog.reader import log_of
 from antecede_audit.judging.oracle import find_self_causes, find_violations
 from antecede_audit.shuffle import Keyed, LocalShuffle, Shuffle, chunks
 from antecede_audit.spans.clocks import (
