@@ -340,7 +340,7 @@ class Directory:
                 self.count_stale()
             return None
         greeting = read_greeting(reader, oldest, newest)
-        if letter is not None and not letter.is_from(greeting.name):
+        if letter is not None and not letter.verify_sender(greeting.name):
             self._report_foreign(address, "it has another key than we know", now_ns)
             raise RemoteError("a greeting under a name whose key its writer does not have")
         if self._expulsions.is_expelled(greeting.name, greeting.incarnation):
@@ -365,7 +365,7 @@ class Directory:
     ) -> None:
         """Somebody will not talk to us: worth reporting, once."""
         name, reason, stamp = read_refusal(reader)
-        if letter is not None and not letter.is_from(name):
+        if letter is not None and not letter.verify_sender(name):
             raise RemoteError("a refusal under a name whose key its writer does not have")
         contact = self.by_name.get(name)
         if letter is not None and contact is not None and self._was_late(contact, stamp, now_ns):

@@ -34,7 +34,7 @@ class HandshakeMessage:
         """Whether it answers a hello of ours; else it is a hello."""
 
     @abstractmethod
-    def is_from(self, name: str) -> bool:
+    def verify_sender(self, name: str) -> bool:
         """Whether nobody but `name` can have written it."""
 
     @abstractmethod

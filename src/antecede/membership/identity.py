@@ -50,6 +50,10 @@ class Identity:
         self.socket_bytes: Final[i64] = socket_bytes
         self.order: Final = order
 
+    def renumber(self, incarnation: i64) -> None:
+        """It is another life than it took itself for; nobody has met it yet."""
+        self.incarnation = incarnation
+
     def greeting(
         self,
         target: str,

@@ -30,7 +30,6 @@ from antecede.transport.rate_limiter import RateLimiter
 from antecede.transport.recovery.ack_ranges import AckRanges
 from antecede.transport.recovery.in_flight import SentDatagram
 from antecede.transport.seals import SessionKeys
-from antecede.wire.expulsions import ExpulsionRecord
 from antecede.wire.frames import FRAME_OVERHEAD_MAX
 from antecede.wire.handshake import KEEPS, VERSION, Greeting
 
@@ -310,16 +309,6 @@ class Session:
         self.channel.send_queue.clear()
 
     # Expulsions.
-
-    def owe_notices(self, records: dict[int, ExpulsionRecord]) -> None:
-        """The peer is to be told of these; until it has noted them no message or permit leaves."""
-        self.notices.owe(records)
-        self.channel.send_queue.block(True)
-
-    def noted(self, processes: list[int]) -> None:
-        """The peer has noted these."""
-        self.notices.on_acked(processes)
-        self.channel.send_queue.block(len(self.notices.unacked) > 0)
 
     def set_told_of_expulsion(self) -> None:
         """The peer was told that it is expelled itself."""

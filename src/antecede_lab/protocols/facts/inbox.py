@@ -34,10 +34,7 @@ class Inbox:
 
         A full buffer drops what comes too early (it will come again), never the next in turn.
         """
-        early = peer.early
-        if early is None:
-            early = {}
-            peer.early = early
+        early = peer.early_packets()
         if packet.previous == peer.delivered or len(early) < self._limit:
             early[packet.previous] = packet
         return self._ready([peer]) if packet.previous == peer.delivered else []
@@ -76,10 +73,7 @@ class Inbox:
         packet = early.get(peer.delivered)
         if packet is None or self._awaits(peer, packet.must):
             return None
-        del early[peer.delivered]
-        if not early:
-            peer.early = None
-        peer.delivered = packet.carried.sequence
+        peer.deliver(packet)
         return packet
 
     def _awaits(self, peer: Peer, must: list[Mark]) -> bool:

@@ -137,10 +137,7 @@ class FactsProcess(FactsNode):
         message = Message(self._me, entry.sequence, payload)
         for target in remote:
             peer = self._peers[target]
-            copy = WindowCopy(message, target, peer.last_submitted)
-            peer.copies.add(copy)
-            entry.unsent.append(copy)
-            peer.last_submitted = entry.sequence
+            entry.unsent.append(peer.submit(message))
         if remote:
             self._log.append(entry)
             self._advance()
@@ -197,14 +194,14 @@ class FactsProcess(FactsNode):
             peer = self._peers[alarm.owner]
             due_since_ns = now_ns - (self._alarms.patience_ns << peer.doublings)
             if peer.awaits_acks() and peer.acks_since_ns <= due_since_ns:
-                peer.acks_since_ns = now_ns
+                peer.wait_for_acks(now_ns)
                 oldest = peer.copies.first
                 self._transmit_again(peer, oldest, oldest + RESEND_BATCH, outbox)
             if self._misses_permit(peer) and peer.permits_since_ns <= due_since_ns:
-                peer.permits_since_ns = now_ns
+                peer.wait_for_permits(now_ns)
                 self._ask(peer, outbox)
-            if peer.unnoted is not None and peer.notices_since_ns <= due_since_ns:
-                peer.notices_since_ns = now_ns
+            if peer.unacked_notices is not None and peer.notices_since_ns <= due_since_ns:
+                peer.wait_for_noting(now_ns)
                 peer.transmit_notice(outbox)
             self._alarms.restart_with_backoff(peer, now_ns)
             peer.watch(self._misses_permit(peer))
@@ -289,10 +286,10 @@ class FactsProcess(FactsNode):
 
     def _open(self, entry: WindowEntry) -> None:
         """The message is at the head: what it depends on is what is the past now."""
-        entry.opened = True
+        entry.open()
         for copy in entry.unsent:
-            copy.blocking = self._past.blocking(copy.target, self._truths)
-            copy.wanted = self._past.wanted(copy.target)
+            blocking = self._past.blocking(copy.target, self._truths)
+            copy.depend_on(blocking, self._past.wanted(copy.target))
         for copy in entry.unsent:
             self._past.cover(copy.target, copy.sequence, copy.wanted)
 
@@ -352,7 +349,7 @@ class FactsProcess(FactsNode):
 
     def _control_gossip(self, peer: Peer) -> list[Watermark]:
         """For acks and asks: what counts acks of the expelled as given waits until it has noted."""
-        return self._gossip(peer.id) if peer.unnoted is None else NO_WATERMARKS
+        return self._gossip(peer.id) if peer.unacked_notices is None else NO_WATERMARKS
 
     def _permit(
         self, peer: Peer, sequence: i64, exceptions: tuple[int, ...], outbox: Outbox
@@ -370,11 +367,8 @@ class FactsProcess(FactsNode):
 
     def _transmit_first(self, copy: WindowCopy, draft: Draft, now_ns: i64, outbox: Outbox) -> None:
         peer = self._peers[copy.target]
-        if not peer.awaits_acks():
-            peer.acks_since_ns = now_ns
         copy.leave(draft.must, draft.report, now_ns)
-        peer.unsent_at += 1
-        peer.last_transmitted = copy.sequence
+        peer.on_first_transmitted(copy.sequence, now_ns)
         if draft.report is None:
             self._owed.clean(copy.target, copy.sequence)
         else:
@@ -437,16 +431,16 @@ class FactsProcess(FactsNode):
     def _note_report(self, peer: Peer, sequence: i64, report: PastReportField, now_ns: i64) -> None:
         """A delivered message was not clean: what it says becomes part of the past in its turn."""
         missed = self._misses_permit(peer)
-        peer.unclean = sequence
+        peer.set_unclean(sequence)
         if sequence <= self._truths.permitted(peer.id):
             return
         if report.exceptions:
-            self._truths.heard_exceptions = True
+            self._truths.on_exceptions()
         self._serial += 1
         self._log.append(PastReport(self._serial, peer.id, sequence, report))
         self._logged_reports += 1
         if not missed:
-            peer.permits_since_ns = now_ns
+            peer.wait_for_permits(now_ns)
         self._alarms.start(peer, now_ns)
 
     def _on_ack(self, peer: Peer, sequence: i64, now_ns: i64) -> None:
@@ -460,11 +454,9 @@ class FactsProcess(FactsNode):
             self._window.acknowledged(peer.id, copy.sequence)
             for mark in copy.must:
                 self._truths.deliver(mark.sender, peer.id, mark.sequence)
-        peer.acked = sequence
+        peer.on_acked(sequence, now_ns)
         self._past.acknowledged(peer.id, sequence)
         self._news = True
-        peer.progress(now_ns)
-        peer.acks_since_ns = now_ns
         peer.watch(self._misses_permit(peer))
         if self._exceptions > 0:
             self._stalls.acknowledged(peer, now_ns)
@@ -482,7 +474,7 @@ class FactsProcess(FactsNode):
         self._past.permitted(peer.id, sequence, self._truths)
         if peer.on:
             peer.progress(now_ns)
-            peer.permits_since_ns = now_ns
+            peer.wait_for_permits(now_ns)
             peer.watch(self._misses_permit(peer))
 
     def _on_ask(self, peer: Peer, packet: FactsAsk, now_ns: i64, outbox: Outbox) -> None:
@@ -507,7 +499,7 @@ class FactsProcess(FactsNode):
         for target in told:
             if self._peer(target) is None:
                 raise LocalError(f"process {target} is not one of the others")
-        self._parking.told = told
+        self._parking.set_told(told)
         self._suspect()
         self._news = True
         self._pass(now_ns, outbox)

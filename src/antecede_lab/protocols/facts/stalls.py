@@ -68,9 +68,7 @@ class Stalls:
     def _start(self, peer: Peer, since_ns: i64) -> None:
         if not peer.stall.on:
             self._on += 1
-            peer.stall.on = True
-            peer.stall.since_ns = since_ns
-            self._alarms.enqueue(peer.stall)
+            self._alarms.start(peer.stall, since_ns)
 
     def stop(self, peer: Peer) -> None:
         """Do not wait for `peer`."""

@@ -320,10 +320,7 @@ class FactsNode(ExpulsionProcess):
             if copy in entry.unsent:
                 entry.unsent.remove(copy)
             self._window.acknowledged(peer.id, copy.sequence)
-        peer.early = None
-        peer.unsent_at = peer.copies.next
-        peer.acked = peer.last_submitted
-        peer.last_transmitted = peer.last_submitted
+        peer.abandon()
         self._stalls.forget(peer)
         self._parking.forget(peer.id)
         self._owed.forget(peer.id)
@@ -343,6 +340,9 @@ class FactsNode(ExpulsionProcess):
         self._pass(now_ns, outbox)
 
     # Expulsion.
+
+    def _met_peer(self, process: int) -> Peer | None:
+        return self._peers.get(process)
 
     def _all_peers(self) -> list[Peer]:
         return list(self._peers.values())
@@ -373,8 +373,7 @@ class FactsNode(ExpulsionProcess):
         unconfirmed: list[int] = []
         if peer is not None:
             delivered = peer.delivered
-            peer.unclean = 0
-            peer.unnoted = None
+            peer.on_expelled()
             unconfirmed = self._abandon(peer)
         self._fence.report_expelled(process, delivered, unconfirmed)
         self._truths.expel(process)
