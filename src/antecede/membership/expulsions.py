@@ -260,7 +260,7 @@ class ExpelledSpeakers:
         greeting: Greeting,
         newest: i64,
         address: object,
-        letter: HandshakeMessage | None,
+        message: HandshakeMessage | None,
         now_ns: i64,
     ) -> None:
         """Answer the hello of one who does not know yet that it is expelled.
@@ -280,15 +280,15 @@ class ExpelledSpeakers:
             return
         answer = self._me.greeting(greeting.name, token, greeting.token, newest, 0, True)
         data = write_greeting(WELCOME, answer)
-        if letter is not None:
-            data = letter.reply(data)
-        session = self._session(greeting, token, address, letter, now_ns)
+        if message is not None:
+            data = message.reply(data)
+        session = self._session(greeting, token, address, message, now_ns)
         self.add(session)
         self._out.append(Datagram(address, data))
         self.to_tell.append((session, GREETING_SIZE - len(data)))
 
     def on_answer(
-        self, greeting: Greeting, address: object, letter: HandshakeMessage | None, now_ns: i64
+        self, greeting: Greeting, address: object, message: HandshakeMessage | None, now_ns: i64
     ) -> None:
         """One that is expelled has answered a hello of ours: it is there, and is to be told.
 
@@ -296,7 +296,7 @@ class ExpelledSpeakers:
         """
         if self._expulsions.newest_of(greeting.name) == ME:
             return
-        session = self._session(greeting, greeting.echo, address, letter, now_ns)
+        session = self._session(greeting, greeting.echo, address, message, now_ns)
         self.by_token.pop(self._answered.get(greeting.name, 0), None)
         self._answered[greeting.name] = greeting.echo
         if len(self._answered) > EXPELLED_SPEAKERS_MAX:
@@ -325,11 +325,11 @@ class ExpelledSpeakers:
         greeting: Greeting,
         token: i64,
         address: object,
-        letter: HandshakeMessage | None,
+        message: HandshakeMessage | None,
         now_ns: i64,
     ) -> Session:
         """A session that leads nowhere."""
-        keys = None if letter is None else letter.session_keys(now_ns)
+        keys = None if message is None else message.session_keys(now_ns)
         process = self._expulsions.newest_of(greeting.name)
         session = Session(process, greeting.name, GREETING_SIZE, 0, 0, True, None)
         session.establish(greeting, token, address, False, keys, now_ns)

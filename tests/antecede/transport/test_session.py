@@ -102,11 +102,12 @@ def test_what_is_ordered_and_delivered_goes_on_in_the_new_channel() -> None:
 
 def test_messages_go_on_waiting_until_the_peer_has_noted_an_expulsion() -> None:
     session = used_session()
-    session.owe_notices({9: ExpulsionRecord("cat", 5, "ann", "silent")})
+    session.notices.tell([ExpulsionRecord("cat", 5, "ann", "silent")])
+    session.channel.send_queue.block(True)
     establish(session, 2)
     session.channel.send_queue.put(message(1))
     assert not session.channel.send_queue.has_messages()
     assert session.notices.due, "it is told again"
 
-    session.noted([9])
+    session.channel.send_queue.block(False)
     assert session.channel.send_queue.has_messages()

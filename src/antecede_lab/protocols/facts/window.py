@@ -148,7 +148,7 @@ class WindowEntry:
 
 
 @final
-class Peer(NoticedPeer):
+class FactsPeer(NoticedPeer):
     """Everything exchanged with one other process, its retransmission alarm included."""
 
     MADE_OF: ClassVar[tuple[str, ...]] = ("id",)
@@ -322,7 +322,7 @@ class Window:
 
     __slots__ = ("_watermark", "entries", "excepting", "next", "payload_bytes", "peers", "plain")
 
-    def __init__(self, peers: dict[int, Peer]) -> None:
+    def __init__(self, peers: dict[int, FactsPeer]) -> None:
         self.peers: Final = peers
         self.entries: dict[int, WindowEntry] = {}
         self.next: i64 = 1

@@ -43,7 +43,7 @@ def payloads(endpoint: Endpoint) -> list[bytes]:
 
 
 def reload_bob(post: Post, bob: Endpoint, guard_keys: dict[str, list[PublicKey]]) -> None:
-    guard = bob._guard
+    guard = bob._crypto
     guard.use(ring_with(BOB, guard_keys))  # type: ignore[union-attr] # it is a NoiseCrypto
     bob.expel_revoked_keys(post.now_ns)
 
