@@ -32,11 +32,11 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 
-from antecede_audit.parcels import row_chunks
+from antecede_audit.shuffle import Keyed
 from antecede_audit.spans.formats import otlp
-from antecede_audit.spans.formats.json_text import documents
+from antecede_audit.spans.formats.json_documents import documents
 from antecede_audit.spans.messages import messages_of_traces
-from antecede_audit.spans.partitioning import ALL_OF_A_SPAN, SPAN_SORT
+from antecede_audit.spans.partitioning import SPAN_TABLE
 from antecede_audit.spans.reading import Numbered, ReadOptions, read_parts, record_batches
 from antecede_audit.spans.schemas import PARTS
 from antecede_audit.spans.trace_files import WHOLE
@@ -248,13 +248,10 @@ def stages(spans: int) -> dict[str, Any]:
         parts = [pa.record_batch([[0], [str(file)], [0], [WHOLE]], PARTS.names) for file in files]
         read, reading = timed(lambda: [*read_parts(parts, ReadOptions(), 1)], count)
         _, by_rows = timed(lambda: [*record_batches(in_rows(files))], count)
-    packed = pa.Table.from_batches(read)
-    moved = packed.filter(pa.compute.equal(packed["sort"], SPAN_SORT)).to_batches()
-    keys = sorted(
-        {one for _, some in row_chunks(moved, ALL_OF_A_SPAN) for one in some["process"].to_pylist()}
-    )
+    found = spans_among(read)
+    keys = sorted({one for keyed in found for one in keyed.rows["process"].to_pylist()})
     by_format = {name: format_us(writer, spans) for name, writer in WRITERS.items()}
-    _, calling = timed(lambda: [*messages_of_traces(moved, keys, 0.0)], count)
+    _, calling = timed(lambda: [*messages_of_traces(found, keys, 0.0)], count)
     return {
         "spans": count,
         "reading_us": {"columns": reading, "rows": by_rows},
@@ -264,7 +261,7 @@ def stages(spans: int) -> dict[str, Any]:
 
 
 def format_us(writer: Callable[[list[str]], bytes], spans: int) -> float:
-    """The same for reading and packing spans in one of the formats."""
+    """The same for reading spans in one of the formats."""
     chance = Random(1)
     lines = [line_of(number, chance, False) for number in range(lines_for(spans))]
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
@@ -274,11 +271,13 @@ def format_us(writer: Callable[[list[str]], bytes], spans: int) -> float:
         read, taken = timed(
             lambda: [*read_parts([part], ReadOptions(), 1)], len(lines) * SPANS_OF_A_LINE
         )
-    packed = pa.Table.from_batches(read)
-    moved = packed.filter(pa.compute.equal(packed["sort"], SPAN_SORT)).to_batches()
-    found = sum(some.num_rows for _, some in row_chunks(moved, ALL_OF_A_SPAN))
-    assert found == len(lines) * SPANS_OF_A_LINE
+    assert sum(keyed.rows.num_rows for keyed in spans_among(read)) == len(lines) * SPANS_OF_A_LINE
     return taken
+
+
+def spans_among(read: list[Keyed]) -> list[Keyed]:
+    """The spans in what was read."""
+    return [keyed for keyed in read if keyed.table == SPAN_TABLE]
 
 
 def timed(work: Callable[[], list[Any]], count: int) -> tuple[list[Any], float]:

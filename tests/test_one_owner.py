@@ -16,18 +16,7 @@ SOURCES = Path(__file__).parent.parent / "src"
 PACKAGES = ("antecede", "antecede_audit", "antecede_cli", "antecede_lab")
 
 FOREIGN: dict[str, str] = {
-    "antecede/core/hybrid/rule.py": (
-        "acked acks_since_ns deferred_permits delivered early last_submitted last_transmitted "
-        "notices_since_ns permits_since_ns permitted permitted_up_to unacked unacked_key "
-        "unsent unsent_at"
-    ),
-    "antecede/core/outstanding.py": "on",
-    "antecede/endpoint/crash_recovery.py": "expelled is_new",
-    "antecede/endpoint/endings.py": "expelled is_new",
     "antecede/endpoint/incarnations.py": "incarnation",
-    "antecede/membership/directory.py": "address datagram_size recalled",
-    "antecede/membership/newcomers.py": "is_new",
-    "antecede_audit/spark/audit_judge.py": "blurs count overlap_ns",
     "antecede_audit/spark/session.py": "_gateway",
     "antecede_lab/chaos/cluster.py": (
         "child cuts datagrams faults kills left_out lives lost over paused pauses ready "
@@ -50,14 +39,12 @@ FOREIGN: dict[str, str] = {
     "antecede_lab/protocols/facts/state.py": (
         "acked early last_transmitted unclean unnoted unsent_at"
     ),
-    "antecede_lab/protocols/mf.py": "on",
-    "antecede_lab/protocols/psync.py": "on",
     "antecede_lab/simulator/engine.py": "number",
     "antecede_lab/simulator/nodes/rows.py": "sends",
     "antecede_lab/simulator/nodes/simulation.py": (
-        "account backlog holds_back leaving number paused socket socket_bytes timer_ns touched"
+        "backlog holds_back leaving number outcomes paused socket socket_bytes timer_ns touched"
     ),
-    "antecede_lab/simulator/reliable_link.py": "expected on unsent_at",
+    "antecede_lab/simulator/reliable_link.py": "expected unsent_at",
     "antecede_lab/simulator/workloads/workload.py": "number",
     "antecede_lab/wire/forms.py": "encoded",
 }

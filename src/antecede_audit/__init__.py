@@ -3,19 +3,21 @@
 The steps work on Arrow tables. `jobs` runs them on one machine, `spark` on any number; nothing here
 imports pyspark before it is used.
 
-    from antecede_audit import audit, register_formats, spans_in_values, spans_to_events
+    from antecede_audit import audit, judge, register_formats, spans_in_values, spans_to_events
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from antecede_audit.judging.verdict import judge as judge
     from antecede_audit.spark.audit_library import audit as audit
     from antecede_audit.spark.ingest_library import spans_to_events as spans_to_events
     from antecede_audit.spark.readers import register_formats as register_formats
     from antecede_audit.spark.readers import spans_in_values as spans_in_values
 
 LIBRARY: Final = {
+    "judge": "antecede_audit.judging.verdict",
     "audit": "antecede_audit.spark.audit_library",
     "spans_to_events": "antecede_audit.spark.ingest_library",
     "register_formats": "antecede_audit.spark.readers",

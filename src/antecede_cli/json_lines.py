@@ -39,11 +39,11 @@ from antecede.runtime.opening import NodeOpening
 from antecede.units import duration_text
 
 OUTPUT_LIMIT: Final = 8192
-"""Lines that wait for whoever reads our output; beyond that nothing more is received."""
+"""At most 8,192 lines wait to be written; beyond that nothing more is received."""
 
 
 class OutputFailed(AntecedeError):  # noqa: N818 - reads as what it is
-    """Nobody can be told any more what is delivered, so the node has left."""
+    """Standard output cannot be written any more, so the node has left."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -156,13 +156,13 @@ def json_line(record: dict[str, object], *, escape: bool) -> str:
 
 
 FURTHER_BYTES: Final = 1 << 16
-"""What a line may have besides its payload."""
+"""A line may have 64 KiB besides its payload."""
 
 ID_DEPTH_MAX: Final = 64
-"""How deep an id may be nested: it must be written again, from deeper in the program."""
+"""An id may be nested 64 deep: it must be written again, from deeper in the program."""
 
 NOTICE_SECONDS: Final = 1.0
-"""Who leaves is told after this time what it still waits for."""
+"""If leaving takes longer than 1 s, a line in the log says for whom the node waits."""
 
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
@@ -323,7 +323,7 @@ async def drain(
 
 
 def say_what_is_awaited(node: Node) -> None:
-    """Nobody should sit before a silent terminal."""
+    """Log for whom the node waits, and how to end that."""
     known = node._obstacles(tuple(node.peers)) or ["not everybody has said bye"]
     patience = duration_text(node.settings.linger * 1e9)
     log.warning(
@@ -504,7 +504,9 @@ def read_payload(request: dict[str, object], identity: object) -> bytes:
         try:
             return text.encode()
         except UnicodeEncodeError as error:
-            raise BadLine(f'"text" cannot be encoded: {error.reason}', identity) from None
+            raise BadLine(
+                f'"text" cannot be encoded: {error.reason}; send "base64"', identity
+            ) from None
     if isinstance(encoded, str) and text is None:
         try:
             return base64.b64decode(encoded, validate=True)

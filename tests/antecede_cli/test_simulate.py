@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from antecede.core.catalogue import ProtocolInfo
-from antecede.core.fifo import FifoProcess
+from antecede.core.controls import FifoProcess
 from antecede_audit.eventlog.reader import read_events
 from antecede_audit.eventlog.workload import WorkloadRow, write_workload
 from antecede_cli.main import main

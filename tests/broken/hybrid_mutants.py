@@ -64,8 +64,8 @@ HYBRID_MUTANTS = [
         "ack-at-arrival",
         "an early packet is acknowledged before it can be delivered",
         (
-            "            self._buffer_out_of_order(peer, packet)\n",
-            "            self._buffer_out_of_order(peer, packet)\n"
+            "            peer.buffer_early(packet, self._receive_limit)\n",
+            "            peer.buffer_early(packet, self._receive_limit)\n"
             "            outbox.transmit(peer.id, Ack(sequence))\n",
         ),
         caught_by="order loss search",
@@ -74,9 +74,11 @@ HYBRID_MUTANTS = [
         "ack-all-destinations",
         "the ack of one destination counts for all",
         (
-            "            self._acknowledged(entry, peer)\n            peer.acked",
-            "            self._open -= entry.unacked > 0\n            entry.unacked = 0\n"
-            "            peer.acked",
+            "            entry = peer.take_ack()\n            if entry.unacked == 0:\n",
+            "            entry = peer.take_ack()\n"
+            "            self._open -= entry.unacked >= 0\n"
+            "            entry.unacked = 0\n"
+            "            if False:\n",
         ),
         caught_by="order optimal search",
     ),

@@ -23,12 +23,13 @@ MUTANTS: dict[str, tuple[tuple[Change, ...], tuple[str, ...]]] = {
         (),
     ),
     "messages are submitted to who is away": (
-        ((CONTACT, "        return NEW if self.is_new else AWAY\n",
-          "        return HERE\n"),),
+        ((CONTACT, "            self.is_here = state in (ContactState.HERE, ContactState.SILENT)\n",
+          "            self.is_here = True\n"),),
         (),
     ),
     "who does not come is waited for": (
-        ((CONTACT, "        return NEW if self.is_new else AWAY\n", "        return NEW\n"),),
+        ((CONTACT, "        if self.state == ContactState.NEW:\n",
+          "        if self.state == ContactState.SILENT:\n"),),
         (),
     ),
     "a majority is whoever was heard lately": (

@@ -6,7 +6,13 @@ import pytest
 
 from antecede.eventlog.schema import Event
 from antecede.events import LEFT_OUT as REPORTED_AS
-from antecede_audit.judging.accounts import LEFT_OUT, Account, Send, Told, judge_account
+from antecede_audit.judging.send_outcomes import (
+    LEFT_OUT,
+    OutcomeReport,
+    Send,
+    SendOutcomes,
+    judge_outcomes,
+)
 from tests.members.worlds import world_of, wrong_with
 
 WORLDS_PER_TEST = 20
@@ -64,27 +70,27 @@ def delivered(sender: int, sequence: int, process: int) -> Event:
     )
 
 
-def account(*told: Told, calls: tuple[int, ...] = (1, 2)) -> Account:
+def outcomes(*reports: OutcomeReport, calls: tuple[int, ...] = (1, 2)) -> SendOutcomes:
     sends = [Send(0, sequence, call, ("b",)) for sequence, call in enumerate(calls, start=1)]
-    return Account(sends=sends, told=list(told), lives={"b": {1, 2}})
+    return SendOutcomes(sends=sends, reports=list(reports), lives={"b": {1, 2}})
 
 
-def test_the_account_finds_every_kind_of_wrong() -> None:
+def test_the_judge_of_outcomes_finds_every_kind_of_wrong() -> None:
     assert LEFT_OUT == REPORTED_AS
     both = [delivered(0, 1, 1), delivered(0, 2, 2)]
-    out, gone = Told(0, 1, "b", LEFT_OUT), Told(0, 1, "b", "gone")
-    assert judge_account(both, account()) == {}
-    assert judge_account(both[1:], account(out)) == {}
-    assert judge_account(both, account(gone)) == {}
-    assert set(judge_account(both[1:], account())) == {"neither delivered nor told"}
-    assert set(judge_account(both, account(out))) == {"left out, and delivered"}
-    assert set(judge_account(both, account(gone, gone))) == {"told too often"}
-    assert set(judge_account(both[1:], account(gone, out))) == {"told two things"}
-    assert set(judge_account(both, account(calls=(2, 1)))) == {"out of turn"}
-    assert set(judge_account(both, account(Told(0, 7, "b", "gone")))) == {"never sent"}
-    again = account(gone, gone)
+    out, gone = OutcomeReport(0, 1, "b", LEFT_OUT), OutcomeReport(0, 1, "b", "gone")
+    assert judge_outcomes(both, outcomes()) == {}
+    assert judge_outcomes(both[1:], outcomes(out)) == {}
+    assert judge_outcomes(both, outcomes(gone)) == {}
+    assert set(judge_outcomes(both[1:], outcomes())) == {"neither delivered nor told"}
+    assert set(judge_outcomes(both, outcomes(out))) == {"left out, and delivered"}
+    assert set(judge_outcomes(both, outcomes(gone, gone))) == {"told too often"}
+    assert set(judge_outcomes(both[1:], outcomes(gone, out))) == {"told two things"}
+    assert set(judge_outcomes(both, outcomes(calls=(2, 1)))) == {"out of turn"}
+    assert set(judge_outcomes(both, outcomes(OutcomeReport(0, 7, "b", "gone")))) == {"never sent"}
+    again = outcomes(gone, gone)
     again.crashes[0] = 1
-    assert judge_account(both, again) == {}
-    dead = account()
+    assert judge_outcomes(both, again) == {}
+    dead = outcomes()
     dead.silenced.add(0)
-    assert judge_account([], dead) == {}
+    assert judge_outcomes([], dead) == {}

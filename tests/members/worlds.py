@@ -14,8 +14,8 @@ from random import Random
 
 from antecede.network_model.faults import CutLink, Faults, Partition
 from antecede.network_model.latency import Exponential, Latency, Uniform
-from antecede_audit.judging.accounts import judge_account
 from antecede_audit.judging.departures import judge_departures
+from antecede_audit.judging.send_outcomes import judge_outcomes
 from antecede_lab.simulator.nodes.faults import (
     CRASH,
     EXPEL,
@@ -197,17 +197,17 @@ def wrong_with(world: World, result: RunResult) -> dict[str, int]:
 def findings(result: RunResult) -> dict[str, int]:
     """What is wrong with a run, and how often."""
     assert result.log is not None
-    assert result.account is not None
+    assert result.outcomes is not None
     found = dict(judge_departures(result.log, result.departures).findings())
     if result.leftovers.pending == 0:
         found |= {
-            kind: len(which) for kind, which in judge_account(result.log, result.account).items()
+            kind: len(which) for kind, which in judge_outcomes(result.log, result.outcomes).items()
         }
         return found
     # Copies may be under way; but who waits and has a majority has waited for too long.
     for kind in ("lost", "unreported"):
         found.pop(kind, None)
-    wrong = judge_account(result.log, result.account)
+    wrong = judge_outcomes(result.log, result.outcomes)
     wrong.pop("neither delivered nor told", None)
     found |= {kind: len(which) for kind, which in wrong.items()}
     if waiting := [stuck for stuck in result.stuck if stuck.has_majority]:

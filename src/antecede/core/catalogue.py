@@ -14,10 +14,9 @@ from typing import Final, Literal, TypeAlias, final
 
 from mypy_extensions import mypyc_attr
 
+from antecede.core.controls import FifoProcess, NoneProcess
 from antecede.core.errors import LocalError, not_called
-from antecede.core.fifo import FifoProcess
 from antecede.core.hybrid.node import HybridProcess
-from antecede.core.none import NoneProcess
 from antecede.core.packets import Packet
 from antecede.core.process import CausalProcess
 

@@ -35,7 +35,7 @@ class RecordFields:
         """The fields that do not come from the constructor."""
         if self.others is None:
             names = [name for name in self.all if name not in self.made_of]
-            self.others = [name for name in names if can_set(twin, name)]
+            self.others = [name for name in names if try_to_set(twin, name)]
         return self.others
 
 
@@ -169,8 +169,8 @@ def attributes_of(kind: type) -> list[str]:
     return names
 
 
-def can_set(twin: object, name: str) -> bool:
-    """Whether an attribute may be assigned: compiled, those that are Final may not."""
+def try_to_set(twin: object, name: str) -> bool:
+    """Assign an attribute to itself; False if that is refused, as for compiled Final ones."""
     try:
         setattr(twin, name, getattr(twin, name))
     except AttributeError:

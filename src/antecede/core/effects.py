@@ -83,7 +83,7 @@ class NotSentTo(Value):
 
 @final
 class SelfExpelled(Value):
-    """We are expelled ourselves, as `by` has told us: this process has stopped for good."""
+    """`by` has notified us that we are expelled ourselves: this process has stopped for good."""
 
     __slots__ = ("by",)
 

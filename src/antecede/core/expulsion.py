@@ -1,10 +1,10 @@
 """Expulsion: who is expelled, who has still to acknowledge that, and how a process goes on.
 
-Any process may go on without another, for ever and whatever that one does: acks and permits of the
-expelled count as given, nothing of it is taken any more, and nothing goes to it but the word that
-it is expelled. Everybody who hears from us afterwards must have stopped listening to it first, so
-every message and permit carries the ids that its receiver is not known to have expelled (an
-`ExpulsionNotice`) until it has said that it noted them.
+Any process may go on without another, for ever and whatever that one does. From then on acks and
+permits of the expelled process count as given, its packets are dropped, and nothing is sent to it
+but `YouAreExpelled`. A peer that hears from us afterwards must have expelled it first, so every
+message and permit carries the ids that its receiver is not known to have expelled (an
+`ExpulsionNotice`), until the receiver has acknowledged them.
 """
 
 from abc import abstractmethod
@@ -27,7 +27,7 @@ EXPELLED_LIMIT: Final = 1 << 16
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class NoticedPeer(RetransmissionTimer):
-    """Another process, with an alarm, that must be told who is expelled."""
+    """Another process, with an alarm, that is notified of expulsions."""
 
     MADE_OF: ClassVar[tuple[str, ...]] = ("id",)
 
@@ -36,20 +36,20 @@ class NoticedPeer(RetransmissionTimer):
     def __init__(self, process: i64) -> None:
         super().__init__(process)
         self.id: Final[i64] = process
-        # Expelled processes that it is not known to have expelled, and since when it was not heard
-        # to have noted any of them.
+        # Expelled processes that it is not known to have expelled, and since when it has
+        # acknowledged none of them.
         self.unnoted: dict[int, bool] | None = None
         self.notices_since_ns: i64 = 0
 
     def add_notices(self, processes: list[int]) -> None:
-        """It must be told that these are expelled."""
+        """Notify it, with every message and permit, that these are expelled."""
         if self.unnoted is None:
             self.unnoted = {}
         for process in processes:
             self.unnoted[process] = True
 
     def on_notices_acked(self, processes: list[int], now_ns: i64) -> None:
-        """It has expelled these, and need not be told any more."""
+        """It has expelled these: no need to notify it again."""
         if self.unnoted is None:
             return
         for process in processes:
@@ -59,21 +59,28 @@ class NoticedPeer(RetransmissionTimer):
         self.doublings = 0
         self.notices_since_ns = now_ns
 
+    def restart_notices(self, due_since_ns: i64, now_ns: i64) -> bool:
+        """Whether notices have waited for an answer long enough; they then wait again."""
+        due = self.unnoted is not None and self.notices_since_ns <= due_since_ns
+        if due:
+            self.notices_since_ns = now_ns
+        return due
+
     def transmit(self, packet: Packet, outbox: Outbox) -> None:
-        """A message or a permit, with what it must note first."""
+        """A message or a permit, inside the notice that it must process first."""
         if self.unnoted is not None:
             packet = ExpulsionNotice(sorted(self.unnoted), packet)
         outbox.transmit(self.id, packet)
 
     def transmit_notice(self, outbox: Outbox) -> None:
-        """Only what it must note, if anything."""
+        """Only the notice, if there is one."""
         if self.unnoted is not None:
             outbox.transmit(self.id, ExpulsionNotice(sorted(self.unnoted), None))
 
 
 @final
 class ExpelledSet:
-    """The expelled ids, whether we are stopped, and what the application has not been told."""
+    """The expelled ids, whether we are stopped, and reports that the application has not taken."""
 
     MADE_OF: ClassVar = ("_me",)
 
@@ -83,7 +90,7 @@ class ExpelledSet:
         self._me: Final[i64] = me
         self.expelled: dict[int, bool] = {}
         self.stopped = False
-        # Whether arrivals must be looked at before they are taken.
+        # Whether `turn_away` has anything to do.
         self.barring = False
         self._reports: list[Report] = []
 
@@ -113,7 +120,7 @@ class ExpelledSet:
             raise RemoteError(f"a notice of {source}: {error}") from error
 
     def turn_away(self, source: i64, packet: Packet, outbox: Outbox) -> bool:
-        """Whether an arrival is none: we are stopped, or its source is expelled and told so."""
+        """True if an arrival is dropped: we are stopped, or its source is expelled (notify it)."""
         if self.stopped:
             return True
         if source not in self.expelled:
@@ -132,21 +139,21 @@ class ExpelledSet:
         return fresh
 
     def stop_self(self, by: i64) -> None:
-        """We are expelled ourselves, as `by` has told us."""
+        """`by` has notified us that we are expelled ourselves."""
         self.stopped = True
         self.barring = True
         self._reports.append(SelfExpelled(by))
 
-    # What the application is told.
+    # Reports to the application.
 
     def report_expelled(self, process: i64, delivered: i64, unconfirmed: list[int]) -> None:
-        """`process` is out; what it has delivered of these messages of ours nobody knows."""
+        """`process` is out; whether it has delivered these messages of ours is not known."""
         self._reports.append(Expelled(process, delivered))
         for sequence in unconfirmed:
             self._reports.append(DeliveryUnknown(sequence, process))
 
     def without_expelled(self, targets: list[int], sequence: i64) -> list[int]:
-        """Those of our message's targets that it may go to; of the others it is reported."""
+        """The targets of our message that are not expelled; the others are reported."""
         for target in targets:
             if target in self.expelled:
                 self._reports.append(NotSentTo(sequence, target))
@@ -165,29 +172,29 @@ class ExpelledSet:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ExpulsionProcess(NodeProcess):
-    """Who is expelled, who has been told, and the packets that are about it."""
+    """Who is expelled, who was notified, and the packets about that."""
 
     def __init__(self, me: i64, patience_ns: i64) -> None:
         self._me: Final[i64] = me
         self._alarms = RetransmissionTimers(patience_ns)
-        # Without whom we go on, and peers met since that have not been told of them.
+        # Who is expelled, and peers met since that have not been notified.
         self._fence = ExpelledSet(me)
         self._met: list[NoticedPeer] = []
         # What must survive a crash and has not been asked for; None until there is a snapshot.
         self._change_log: ChangeLog | None = None
 
-    # What a protocol says of itself.
+    # What a protocol does about it.
 
     @abstractmethod
     def _all_peers(self) -> Sequence[NoticedPeer]:
-        """All that were met, the expelled among them."""
+        """All peers that were met, including the expelled ones."""
 
     def _log_decision(self, process: i64, now_ns: i64) -> None:
-        """We expel `process` ourselves: let that survive a crash, where anything does."""
+        """We expel `process` ourselves: log that, if changes are logged."""
 
     @abstractmethod
     def _drop_expelled(self, processes: list[int], now_ns: i64, outbox: Outbox) -> None:
-        """Nothing is taken of these, and nothing of theirs is waited for any more."""
+        """Accept nothing from these any more, and wait for nothing from them."""
 
     @abstractmethod
     def _check_inner(self, source: i64, packet: Packet) -> None:
@@ -195,7 +202,7 @@ class ExpulsionProcess(NodeProcess):
 
     @abstractmethod
     def _take_inner(self, source: i64, packet: Packet, now_ns: i64, outbox: Outbox) -> None:
-        """The packet in a notice that was heeded."""
+        """The packet in a notice, after the notice."""
 
     @abstractmethod
     def _rearm(self, process: i64) -> None:
@@ -222,14 +229,14 @@ class ExpulsionProcess(NodeProcess):
     # Who is met.
 
     def _on_new_peer(self, peer: NoticedPeer) -> None:
-        """A peer that is new to us must be told who is expelled."""
+        """A peer that is new to us is notified of all expulsions."""
         expelled = self._fence.expelled
         if expelled and peer.id not in expelled:
             peer.add_notices(list(expelled))
             self._met.append(peer)
 
     def _notify_new_peers(self, now_ns: i64, outbox: Outbox) -> None:
-        """Tell those who were met in this step without whom we go on."""
+        """Notify those who were met in this step of all expulsions."""
         for peer in self._met:
             if peer.unnoted is not None:
                 peer.notices_since_ns = now_ns
@@ -239,7 +246,7 @@ class ExpulsionProcess(NodeProcess):
                 peer.transmit_notice(outbox)
         self._met.clear()
 
-    # What is said of it.
+    # Packets about expulsions.
 
     def _on_expulsion_packet(
         self, peer: NoticedPeer, packet: Packet, now_ns: i64, outbox: Outbox
@@ -282,14 +289,14 @@ class ExpulsionProcess(NodeProcess):
         self._alarms = RetransmissionTimers(self._alarms.patience_ns)
 
     def _expel(
-        self, processes: list[int], told_by: NoticedPeer | None, now_ns: i64, outbox: Outbox
+        self, processes: list[int], notified_by: NoticedPeer | None, now_ns: i64, outbox: Outbox
     ) -> None:
-        """Go on without these: their acks and permits count as given, and everybody is told."""
+        """Go on without these: their acks and permits count as given, and everybody is notified."""
         fresh = self._fence.add(processes)
         if not fresh:
             return
         for peer in self._all_peers():
-            if peer is not told_by and peer.id not in self._fence.expelled:
+            if peer is not notified_by and peer.id not in self._fence.expelled:
                 if peer.unnoted is None:
                     peer.notices_since_ns = now_ns
                 peer.add_notices(fresh)

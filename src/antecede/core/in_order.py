@@ -1,8 +1,8 @@
 """First in, first out per source: the receiving half that the paper's algorithms and `fifo` share.
 
-Every message names its predecessor from the same sender to the same receiver, so its turn has
-come when that predecessor is the last one delivered; what arrives too early waits in a map under
-the id of its predecessor. Constant time per message, whatever the order of arrival.
+Every message names its predecessor from the same sender to the same receiver, and is delivered when
+that was the last one delivered. A message that arrives too early waits in a map under the id of its
+predecessor. Constant time per message, whatever the order of arrival.
 
 This is lines 25, 27, 45 and 48-52 of Algorithm 1: `last_delivered` is ld and `_early` is rb.
 """

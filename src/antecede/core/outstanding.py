@@ -1,4 +1,4 @@
-"""What every peer still has to answer, oldest first, and when to try again.
+"""What every peer still has to acknowledge, oldest first, and when to transmit it again.
 
 Where answers are not cumulative they may come in any order, so each peer has a queue of ids and a
 set of those still open: an answered id leaves the set at once and the queue when it reaches the
@@ -112,11 +112,12 @@ class Outstanding:
                 answered.append(oldest)
         if answered:
             queue.alarm.progress(now_ns)
-            queue.alarm.on = bool(queue.open)
+            if not queue.open:
+                queue.alarm.stop()
         return answered
 
     def is_open(self, peer: i64, number: i64) -> bool:
-        """Whether `number` is still open with `peer`."""
+        """Whether `peer` has not answered `number`."""
         queue = self._queues.get(peer)
         return queue is not None and number in queue.open
 
@@ -140,4 +141,5 @@ class Outstanding:
     def _after_answer(self, queue: OutstandingIds, now_ns: i64) -> None:
         if queue.drop_answered():
             queue.alarm.progress(now_ns)
-        queue.alarm.on = bool(queue.open)
+        if not queue.open:
+            queue.alarm.stop()

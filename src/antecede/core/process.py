@@ -1,6 +1,6 @@
 """The contract between a protocol and whoever drives it.
 
-A protocol is told things (`submit`, `arrive`, `expire`) and answers with things to do. It has no
+A driver calls a protocol (`submit`, `arrive`, `expire`), which answers with effects. It has no
 socket, no clock, no random numbers and no logger; time is an argument. Three kinds of methods:
 
 - the public face: `submit`, `arrive`, `expire` return a list of effects; `deadline_ns` says when
@@ -9,7 +9,7 @@ socket, no clock, no random numbers and no logger; time is an argument. Three ki
 - the same for drivers on a hot path: `submit_into`, `arrive_into`, `expire_into` put the same
   effects, in the same order, into an `Outbox`, and `wake_ns` is `deadline_ns` without a None.
 - for the model checker: `clone` and `fingerprint`, which follow from `anew` and from the names of
-  the fields that change (see `state.py`). A fingerprint leaves timers out, because when a timer
+  the fields that change (see `cloning.py`). A fingerprint leaves timers out, because when a timer
   fires is the driver's choice.
 
 Determinism is part of the contract: same calls, same effects, interpreted or compiled.
@@ -197,8 +197,8 @@ def range_text(first: i64, last: i64) -> str:
 class NodeProcess(CausalProcess):
     """What a node of a real network needs besides.
 
-    Peers join, die and are expelled, a path below notices losses sooner than any timer, what is
-    held is counted, and what must survive a crash is written down. Whatever has a default here may
+    Peers join, fail and are expelled; a path below notices losses sooner than any timer; buffered
+    messages are counted; and what must survive a crash is written down. A method with a default may
     be left as it is: the process then does without, and its own timers make up for losses.
     """
 
@@ -224,14 +224,14 @@ class NodeProcess(CausalProcess):
         return False
 
     def expel_into(self, process: int, now_ns: i64, outbox: Outbox) -> None:  # noqa: ARG002 - refused
-        """Go on without `process` for ever, whatever it does; see `reports` for what that costs."""
+        """Go on without `process` for ever, whatever it does; `reports` says what that costs."""
         raise LocalError("processes of this protocol cannot be expelled")
 
     def reports(self) -> list[Report]:
         """What happened since the last call that an application should hear of, in order."""
         return []
 
-    # What is held.
+    # What is buffered.
 
     @abstractmethod
     def oldest_unacked(self) -> i64:
@@ -299,8 +299,8 @@ class NodeProcess(CausalProcess):
     def lost(self, target: int, sequence: int) -> list[Effect]:
         """The copy of `sequence` to `target` was lost on the way: transmit it again now.
 
-        Nothing happens if that copy has been acknowledged, never left, or never existed. Timers are
-        not touched: they stay the backstop.
+        Nothing happens if that copy has been acknowledged, never left, or never existed. Timers run
+        on, for copies whose loss nobody notices.
         """
         outbox = EffectList()
         if 0 < sequence < NEVER_NS:

@@ -1,10 +1,10 @@
 """Timers for retransmission: one alarm per peer, with back-off; the cost of a tick is what is due.
 
-An alarm that is *on* rings when nothing good has happened for its patience. Progress makes it
-patient afresh, ringing doubles its patience. A heap holds at most one place per alarm, never
-further ahead than the shortest patience, and so the place may be too early: an alarm that turns
-out to be off, or not yet due, is forgotten or put back when its place comes up. So progress,
-which happens per packet and shortens the patience, never touches the heap.
+An alarm that is *on* rings when there has been no progress for its timeout (its *patience*).
+Progress restarts the timeout at its shortest, and ringing doubles it. A heap holds at most one
+entry per alarm, never further ahead than the shortest timeout, and so the entry may be too early:
+an alarm that turns out to be off, or not yet due, is dropped or put back when its entry comes up.
+So progress, which happens per packet and shortens the timeout, never touches the heap.
 """
 
 from heapq import heappop, heappush
@@ -37,9 +37,13 @@ class RetransmissionTimer:
         self.doublings: i64 = 0
 
     def progress(self, now_ns: i64) -> None:
-        """Something good happened: be patient afresh."""
+        """There was progress: the timeout restarts at its shortest."""
         self.since_ns = now_ns
         self.doublings = 0
+
+    def stop(self) -> None:
+        """Nothing is waited for any more."""
+        self.on = False
 
 
 @final
@@ -64,7 +68,7 @@ class RetransmissionTimers:
         self.enqueue(alarm)
 
     def enqueue(self, alarm: RetransmissionTimer) -> None:
-        """Give an alarm that is on its place in the queue, if it has none."""
+        """Put an alarm that is on into the heap, if it is not there."""
         if not alarm.queued:
             self._queue(alarm, alarm.since_ns + self.patience_ns)
 
@@ -73,9 +77,7 @@ class RetransmissionTimers:
         return self._soonest_ns
 
     def expired(self, now_ns: i64) -> list[RetransmissionTimer]:
-        """The alarms that are due, by owner; each needs `restart_with_backoff` to ring once
-        more.
-        """
+        """The alarms that are due, by owner; `restart_with_backoff` lets one ring again."""
         due: list[RetransmissionTimer] = []
         while self._heap and self._heap[0][0] <= now_ns:
             alarm = heappop(self._heap)[2]
@@ -95,7 +97,7 @@ class RetransmissionTimers:
         return due
 
     def restart_with_backoff(self, alarm: RetransmissionTimer, now_ns: i64) -> None:
-        """After ringing: wait once more, for longer."""
+        """After ringing: double the timeout, and start it."""
         if alarm.doublings < DOUBLINGS_MAX:
             alarm.doublings += 1
         alarm.since_ns = now_ns

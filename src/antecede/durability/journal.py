@@ -164,12 +164,15 @@ class Journal:
         except OSError:  # Nobody knows: the next write will tell.
             return ""
         if free < reserve:
-            return f"no room for the journal {self._disk.folder}: the disk is full"
+            return f"no room for the journal {self._disk.folder}: make room on the disk"
         self._roomy_until = self._size + reserve // RESERVE_SHARE
         return ""
 
     def _beyond_limit(self) -> str:
-        return f"the journal {self._disk.folder} has reached its limit of {self._limit:,} bytes"
+        return (
+            f"the journal {self._disk.folder} has reached its limit of {self._limit:,} bytes; "
+            "raise journal_limit, or read what waits and let the peers do so"
+        )
 
     def commit(self, records: Sequence[bytes]) -> None:
         """Make these records durable, all or none; `JournalFull` if there is no room for them."""
@@ -270,7 +273,8 @@ class Journal:
             if error.errno in NO_ROOM:
                 self._take_back(descriptor, size)
                 raise JournalFull(
-                    f"no room for the journal {self._disk.folder}: {error.strerror}"
+                    f"no room for the journal {self._disk.folder}: {error.strerror}; make room on "
+                    "the disk"
                 ) from error
             raise self._fail("write", error) from error
         self.written_bytes += len(data)
@@ -337,7 +341,9 @@ def file_numbers(names: Sequence[str]) -> list[int]:
         if digits.isdecimal() and name == file_name(int(digits)):
             found.append(int(digits))
         elif name.startswith("journal-") and not name.endswith(".cut"):
-            raise JournalCorrupt(f"{name}: a file that does not belong into a journal")
+            raise JournalCorrupt(
+                f"{name}: a file that does not belong into a journal; move it elsewhere"
+            )
     return sorted(found)
 
 
@@ -374,7 +380,7 @@ def newest_file(folder: Path) -> str:
     """The file that counts; `JournalCorrupt` if there is none."""
     numbers = file_numbers(Disk(folder).names())
     if not numbers:
-        raise JournalCorrupt(f"{folder}: there is no journal here")
+        raise JournalCorrupt(f"{folder}: there is no journal here; name the folder of one")
     return file_name(numbers[-1])
 
 

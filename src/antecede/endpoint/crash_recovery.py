@@ -78,8 +78,7 @@ class CrashRecovery:
         if known is None:
             self.record_peer(session, contact)
         else:
-            contact.expelled = known.expelled
-            contact.is_new = not known.expelled and known.incarnation == 0
+            contact.restore(known)
 
     def resume(self, records: list[bytes], sessions: list[Session], now_ns: i64) -> None:
         """Let the core, which had written these, go on; its peers were added."""

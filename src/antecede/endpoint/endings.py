@@ -78,10 +78,24 @@ class Endings:
         """A peer delivers nothing more: what it may have missed is reported."""
         self._sessions.name_in_event_log(session, 0)
         self._directory.end_session(session)
-        session.end()
+        self._end(session)
         self._recorder.on_peer_over(session.id)
         self._report_lost(session, self._core.forget(session, now_ns))
         self._sending.on_room_freed(now_ns)
+
+    def release(self, session: Session) -> None:
+        """A peer that wants to leave may go: nothing here is for it."""
+        session.release()
+        contact = self._directory.contact_of(session)
+        if contact is not None:
+            contact.on_left()
+
+    def _end(self, session: Session) -> None:
+        """Nothing passes any more between this node and an incarnation of a peer."""
+        session.end()
+        contact = self._directory.contact_of(session)
+        if contact is not None:
+            contact.on_left()
 
     def _report_lost(self, session: Session, messages: list[int]) -> None:
         """These messages may never be delivered to a peer."""
@@ -127,7 +141,7 @@ class Endings:
         _, early = self._process.receive_position(session.id)
         self._sessions.name_in_event_log(session, 0)
         self._directory.end_session(session)
-        session.end()
+        self._end(session)
         self._core.forget(session, now_ns)
         whole = self._sending.withdraw_target(session, unconfirmed)
         self._directory.expelled_speakers.add(session)
@@ -139,13 +153,11 @@ class Endings:
 
     def await_successor(self, session: Session, now_ns: i64, expelled: bool) -> None:
         """If the peer is still that incarnation, it is the next one of its name from now on."""
-        contact = self._directory.by_name.get(session.name)
-        if contact is None or contact.session is not session:
+        contact = self._directory.contact_of(session)
+        if contact is None:
             return
         successor = self._sessions.new(contact.name, contact.datagram_size, contact.process)
-        contact.begin_session(successor, 0)
-        contact.expelled = expelled
-        contact.is_new = False
+        contact.await_successor(successor, expelled)
         self._table.add(successor)
         self._recovery.record_peer(successor, contact)
         self._directory.greet_successor(contact, now_ns)
@@ -170,11 +182,10 @@ class Endings:
             self.expel(session, self._me, LEFT_OWING, now_ns)
             return
         self.give_up(session, now_ns)
-        contact = self._directory.by_name.get(session.name)
-        if contact is not None and contact.session is session:
-            self._directory.greet_successor(
-                contact, now_ns
-            )  # Whoever comes next may not know where we are.
+        contact = self._directory.contact_of(session)
+        if contact is not None:
+            # Whoever comes next may not know where we are.
+            self._directory.greet_successor(contact, now_ns)
 
     def settle(self, sessions: list[Session], now_ns: i64) -> None:
         """What an old journal holds for those who might come back is given up.

@@ -41,7 +41,7 @@ from antecede.events import (
     Report,
     seen_at,
 )
-from antecede.membership.contact import Candidate, Contact
+from antecede.membership.contact import Candidate, Contact, ContactState
 from antecede.membership.directory import Directory
 from antecede.membership.expulsions import KEY_WITHDRAWN, REMOVED, RESTARTED, Expulsions
 from antecede.membership.failure_detector import FailureDetector
@@ -189,7 +189,7 @@ class Endpoint:
                 f"datagrams of {size} bytes to {name}: at least {FRAME_OVERHEAD_MAX + 1} pass"
             )
         former = self.directory.by_name.get(name)
-        if former is not None and former.recalled:
+        if former is not None and former.from_journal:
             self.directory.locate(former, address, size, now_ns)
             return
         if former is not None:
@@ -431,7 +431,7 @@ class Endpoint:
             session = contact.session
             if contact.expelled or session.lifecycle.is_free_to_go():
                 continue
-            if not session.met and not contact.is_new:
+            if not session.met and contact.state != ContactState.NEW:
                 continue  # It is away: nothing is for it, and it may never come.
             if self._leaving != LEAVE_WHEN_RELEASED or self._has_dealt_with(session):
                 names.append(session.name)
@@ -539,6 +539,9 @@ class Endpoint:
         if floor < 0:
             raise RemoteError("a datagram older than the first")
         if session.lifecycle.on_heard(now_ns):
+            contact = self.directory.contact_of(session)
+            if contact is not None:
+                contact.on_heard()
             self.reports.append(PeerBack(name=session.name))
         if session.try_migrate(address, number):
             self.directory.challenge(session)
@@ -573,7 +576,7 @@ class Endpoint:
         if read.stopped:
             self._endings.has_gone(session, now_ns)
         elif session.lifecycle.theirs == ASKS_TO_GO and self.owes(session) == 0:
-            session.release()
+            self._endings.release(session)
             self.reports.append(PeerLeft(name=session.name))
 
     # Peers, inside.
@@ -607,7 +610,7 @@ class Endpoint:
             self._endings.expel(former, self._me.name, RESTARTED, now_ns)
             self._endings.await_successor(former, now_ns, expelled=False)
             session = contact.session
-        elif contact.expelled or contact.replaced:
+        elif contact.expelled or contact.past_incarnations:
             self.reports.append(PeerRestarted(name=contact.name))
         else:
             self.reports.append(PeerMet(name=contact.name))
@@ -676,9 +679,15 @@ class Endpoint:
         """Those that do not come back after a crash of ours fall silent like others."""
         self._resuming = [one for one in self._resuming if one.lifecycle.phase == RESUMING]
         for session in self._resuming:
-            if session.lifecycle.detect_silence(now_ns, self._limits.silent_ns):
-                silent_ns = now_ns - session.lifecycle.heard_ns
-                self.reports.append(PeerSilent(name=session.name, silent_ns=silent_ns))
+            self._detect_silence(session, now_ns)
+
+    def _detect_silence(self, session: Session, now_ns: i64) -> None:
+        silent_ns = now_ns - session.lifecycle.heard_ns
+        if session.lifecycle.detect_silence(now_ns, self._limits.silent_ns):
+            contact = self.directory.contact_of(session)
+            if contact is not None:
+                contact.on_silent()
+            self.reports.append(PeerSilent(name=session.name, silent_ns=silent_ns))
 
     def _on_session_timer(self, session: Session, now_ns: i64) -> None:
         self._follow_path(session, session.expire(now_ns) or [])
@@ -692,8 +701,6 @@ class Endpoint:
             return
         # Who leaves, and owes nothing, need not answer.
         if session.channel.path.in_flight.eliciting > 0 and not leaving:
-            silent_ns = now_ns - session.lifecycle.heard_ns
-            if session.lifecycle.detect_silence(now_ns, self._limits.silent_ns):
-                self.reports.append(PeerSilent(name=session.name, silent_ns=silent_ns))
+            self._detect_silence(session, now_ns)
         session.heartbeat(now_ns, self._limits.heartbeat_ns)
         self._table.request_write(session)

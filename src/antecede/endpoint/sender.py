@@ -170,7 +170,7 @@ class MessageSender:
         session = contact.session
         if not self._is_spacious() and not (self.has_room() and self.has_share(session)):
             return 0
-        if not session.is_here():
+        if not contact.is_here:
             return 0
         if len(payload) > session.payload_max:
             return 0

@@ -250,7 +250,8 @@ def plain(table: ArrowTable) -> ArrowTable:
 
     Files that others wrote have other types: 64-bit integers everywhere (pandas), unsigned ones
     (Polars, DuckDB), whole numbers as floats where some are null (pandas again), texts in
-    dictionaries (categories). What does not fit stays as it is; `table_rules.complaints` names it.
+    dictionaries (categories). What does not fit stays as it is, and whoever
+    checks the rows names it.
     """
     schema = event_schema()
     for place, column in enumerate(table.schema):

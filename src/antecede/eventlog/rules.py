@@ -1,9 +1,8 @@
 """What a row of the event log may say: the rules, as data, and the check of one row.
 
 Every reader of event logs goes by these rules, whether it takes a row at a time
-(`antecede_audit.eventlog.restore`) or whole columns (`antecede_audit.eventlog.table_rules`): a row
-that one of them refuses, all refuse, for the same reason. A reader checks the columns that it
-reads.
+(`antecede_audit.eventlog.reader`) or whole columns (`antecede_audit.eventlog.checked`): a row that
+one of them refuses, all refuse, for the same reason. A reader checks the columns that it reads.
 """
 
 from collections.abc import Collection, Mapping
@@ -73,8 +72,11 @@ def check_row(fields: Fields, columns: Collection[str] = ALL_COLUMNS) -> None:
     kind = fields["kind"]
     if not isinstance(kind, str) or kind not in KINDS:
         raise LocalError(f"column 'kind' is {kind!r}, not one of {', '.join(KINDS)}")
-    if (fields.get("sender") is None) != (fields.get("sequence") is None):
-        raise LocalError("columns 'sender' and 'sequence' name a message only together")
+    message = fields.get("sender"), fields.get("sequence")
+    if (message[0] is None) != (message[1] is None):
+        raise LocalError(
+            f"columns 'sender' and 'sequence' name a message only together, not as {message}"
+        )
     if kind in ABOUT_MESSAGES:
         for column in ADDRESSED:
             if fields.get(column) is None:

@@ -1,11 +1,12 @@
 """Peers by their names: what is known of each, when it is greeted, and who claims to be it."""
 
+from enum import IntEnum
 from typing import Final, final
 
 from mypy_extensions import i64
 
 from antecede.core.process import NEVER_NS
-from antecede.durability.node_state import MET_SINCE
+from antecede.durability.node_state import MET_SINCE, PeerRecord
 from antecede.membership.handshake_crypto import OFFERS_MAX, HandshakeCrypto, OfferedKeys
 from antecede.transport.peer_lifecycle import MET
 from antecede.transport.rate_limiter import RateLimiter
@@ -13,23 +14,37 @@ from antecede.transport.seals import SessionKeys
 from antecede.transport.session import Session
 from antecede.wire.handshake import Greeting
 
-NEW: Final = 0
-HERE: Final = 1
-SILENT: Final = 2
-AWAY: Final = 3
-"""A peer, by its name. New: not met yet, and added so lately that it is waited for. Here: met, and
-not over. Silent: here, and not heard for too long in spite of pings. Away: it has left, was
-expelled, or was not met in time; messages leave it out. A hello that is accepted makes it here."""
+
+class ContactState(IntEnum):
+    """How it stands with a peer, by its name: messages are submitted to whoever is here."""
+
+    NEW = 0
+    """Not met yet, and added so lately that it is waited for."""
+    HERE = 1
+    """Met, and not over."""
+    SILENT = 2
+    """Here, and not heard for too long in spite of pings."""
+    AWAY = 3
+    """It has left, was expelled, or was not met in time; messages leave it out."""
+
 
 STATES: Final = ("new", "here", "silent", "away")
 """What these are called."""
+
+NEXT: Final = {
+    ContactState.NEW: (ContactState.HERE, ContactState.AWAY),
+    ContactState.HERE: (ContactState.SILENT, ContactState.AWAY),
+    ContactState.SILENT: (ContactState.HERE, ContactState.AWAY),
+    ContactState.AWAY: (ContactState.HERE,),
+}
+"""Which state may follow which. A hello that is accepted makes a peer here, wherever it was."""
 
 HELLO_NS: Final = 50_000_000
 """The first unanswered hello is repeated after 50 ms, the next after 100 ms, and so on to 1.6 s."""
 
 HELLO_DOUBLINGS_MAX: Final = 5
 
-REPLACED_MAX: Final = 64
+PAST_INCARNATIONS_MAX: Final = 64
 """64 incarnations of a peer are remembered because another has taken their place."""
 
 RESTARTS_AT_ONCE: Final = 16
@@ -113,21 +128,22 @@ class Contact:
         "candidates",
         "datagram_size",
         "expelled",
+        "from_journal",
         "hello_at_ns",
         "hello_for",
         "hello_sent_ns",
         "hello_token",
         "hinted_ns",
-        "is_new",
+        "is_here",
         "name",
         "objection",
         "offers",
+        "past_incarnations",
         "process",
-        "recalled",
         "refusal",
-        "replaced",
         "restarts",
         "session",
+        "state",
         "stranger",
         "targets",
     )
@@ -168,39 +184,81 @@ class Contact:
         # Why it will not talk to us, and why we do not talk to it; empty if nothing is known.
         self.refusal = ""
         self.objection = ""
-        # Whether it is waited for: nobody of its name was met, and it was added a short while ago.
-        self.is_new = True
-        # Whether its last incarnation was expelled, and no other has been met since.
+        # Only `_enter` changes these two; the second is what most messages ask.
+        self.state = ContactState.NEW
+        self.is_here = False
+        # Of who is away: whether its last incarnation was expelled.
         self.expelled = False
         # Whether it is known from a journal alone: the application may still say where it is.
-        self.recalled = False
+        self.from_journal = False
         # Incarnations that are over: one of them that speaks again is a second node of that name.
-        self.replaced: list[int] = []
+        self.past_incarnations: list[int] = []
         self.restarts: Final = RateLimiter(RESTARTS_AT_ONCE, RESTART_NS)
 
-    def recall(self) -> None:
-        """It is known from a journal alone, until the application introduces it."""
-        self.recalled = True
-
-    def begin_session(self, session: Session, incarnation: i64) -> None:
-        """From now on the contact is this session, with this incarnation."""
-        if self.session.incarnation != incarnation:
-            self.replaced.append(self.session.incarnation)
-            del self.replaced[:-REPLACED_MAX]
-        self.session = session
-        self.targets = [session.id]
-
-    def state(self) -> i64:
-        """One of `NEW`, `HERE`, `SILENT` and `AWAY`."""
-        session = self.session
-        if session.is_here():
-            return SILENT if session.lifecycle.silent else HERE
-        return NEW if self.is_new else AWAY
+    # Its state.
 
     def on_met(self) -> None:
-        """The incarnation that was awaited has come."""
-        self.is_new = False
+        """Somebody of its name has shown that it is there."""
         self.expelled = False
+        self._enter(ContactState.HERE)
+
+    def on_silent(self) -> None:
+        """It has not answered for too long."""
+        if self.state == ContactState.HERE:
+            self._enter(ContactState.SILENT)
+
+    def on_heard(self) -> None:
+        """It had been silent, and something has come from it."""
+        if self.state == ContactState.SILENT:
+            self._enter(ContactState.HERE)
+
+    def on_not_met(self) -> None:
+        """It was waited for long enough."""
+        if self.state == ContactState.NEW:
+            self._enter(ContactState.AWAY)
+
+    def on_left(self) -> None:
+        """Its incarnation has left, or is over."""
+        self._enter(ContactState.AWAY)
+
+    def await_successor(self, successor: Session, expelled: bool) -> None:
+        """Its incarnation is over, or expelled: it is whoever comes next under its name."""
+        self.expelled = expelled
+        self._enter(ContactState.AWAY)
+        if self.session.incarnation != 0:
+            self.past_incarnations.append(self.session.incarnation)
+            del self.past_incarnations[:-PAST_INCARNATIONS_MAX]
+        self.session = successor
+        self.targets = [successor.id]
+
+    def restore(self, known: PeerRecord) -> None:
+        """It is what it was before this node crashed."""
+        self.expelled = known.expelled
+        if known.over or (known.expelled and known.incarnation == 0):
+            self._enter(ContactState.AWAY)
+        elif known.incarnation > 0:
+            self._enter(ContactState.HERE)
+
+    def _enter(self, state: ContactState) -> None:
+        """The one place where the state changes."""
+        if state != self.state:
+            assert state in NEXT[self.state], f"{self.name}: from {self.state} to {state}"
+            self.state = state
+            self.is_here = state in (ContactState.HERE, ContactState.SILENT)
+
+    # Where it is.
+
+    def mark_from_journal(self) -> None:
+        """It is known from a journal alone."""
+        self.from_journal = True
+
+    def locate(self, address: object, datagram_size: i64) -> None:
+        """The application says where it is."""
+        self.from_journal = False
+        self.address = address
+        self.datagram_size = datagram_size
+
+    # Its incarnations.
 
     def has_departed(self) -> bool:
         """Whether a stranger that was let in has left, or is expelled, and need not be known."""
@@ -236,7 +294,7 @@ class Contact:
     def newest_number(self) -> i64:
         """The highest number of the incarnations that were met; 0 if none was."""
         newest = self.session.incarnation
-        for incarnation in self.replaced:
+        for incarnation in self.past_incarnations:
             if incarnation > newest:
                 newest = incarnation
         return newest

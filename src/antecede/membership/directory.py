@@ -180,9 +180,7 @@ class Directory:
 
     def locate(self, contact: Contact, address: object, datagram_size: i64, now_ns: i64) -> None:
         """A contact that is known from a journal alone is to be found at this address."""
-        contact.recalled = False
-        contact.address = address
-        contact.datagram_size = datagram_size
+        contact.locate(address, datagram_size)
         if contact.session.lifecycle.phase != MET:
             contact.session.resize(datagram_size)
             if address is not None:
@@ -224,6 +222,11 @@ class Directory:
         self._heard = None
         self.by_token.pop(session.token_in, None)
         self._by_peer_token.pop(session.token_out, None)
+
+    def contact_of(self, session: Session) -> Contact | None:
+        """The contact whose session this is; None if it has another by now, or is no peer."""
+        contact = self.by_name.get(session.name)
+        return contact if contact is not None and contact.session is session else None
 
     def name_at(self, address: object) -> str:
         """The name of the contact that is configured at an address, or the address in words."""
@@ -542,7 +545,7 @@ class Directory:
             self._reports.append(StrangerSeen(name=greeting.name, address=seen_at(address)))
         elif contact is None:
             denials.deny_unknown(greeting, address, letter, now_ns)
-        elif greeting.incarnation in contact.replaced:
+        elif greeting.incarnation in contact.past_incarnations:
             denials.deny_replaced(greeting, address, letter, now_ns)
         elif not self._has_met_later(contact, greeting, address, letter is not None, now_ns):
             self._welcome(contact, greeting, address, letter, now_ns)
@@ -569,7 +572,7 @@ class Directory:
         contact = self.by_name.get(greeting.name)
         if contact is None or greeting.target != self._me.name:
             return None
-        if greeting.incarnation in contact.replaced:
+        if greeting.incarnation in contact.past_incarnations:
             return None
         session = contact.session
         if contact.is_known(greeting):

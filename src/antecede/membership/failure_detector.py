@@ -154,7 +154,7 @@ class FailureDetector:
         others: list[Session] = []
         for contact in self._directory.by_name.values():
             session = contact.session
-            if not session.is_here():
+            if not contact.is_here:
                 continue
             if not contact.stranger:
                 others.append(session)

@@ -39,5 +39,5 @@ class Newcomers:
         """Whoever was not met in time is not new any more."""
         overdue = [name for name, until_ns in self._until.items() if until_ns <= now_ns]
         for name in overdue:
-            self._contacts[name].is_new = False
+            self._contacts[name].on_not_met()
             self.forget(name)

@@ -1,8 +1,8 @@
 """The fault model: what a network may do to a packet. Every fault is a named field.
 
-One model serves the simulator, the in-memory test network and the lossy proxy: it is asked what
-becomes of a packet and answers with the times at which copies of it arrive (none: lost; two:
-duplicated). It knows no clock: `now_ns` is an argument.
+One model serves the simulator, the in-memory test network and the lossy proxy. For each packet it
+says when copies of it arrive: none if it is lost, two if it is duplicated. It knows no clock:
+`now_ns` is an argument.
 """
 
 from dataclasses import dataclass
@@ -24,10 +24,11 @@ Each is a stream of its own, so that a fault that is switched on leaves the rest
 
 RECOVERY_MAX: Final = 1000.0
 LOSS_MAX: Final = 0.9
-"""Limits of recovery: a packet that is lost again and again has to get through at some time."""
+"""Limits of recovery: at most 1,000 round trips, and a loss of at most 90 %, so that every packet
+arrives in the end."""
 
 STREAMS: Final = 4
-"""More than there are streams."""
+"""There are 3 streams; keys leave room for a fourth."""
 
 ONE_MILLISECOND: Final = Constant(1_000_000)
 
@@ -51,7 +52,7 @@ class Partition:
 @final
 @dataclass(frozen=True, kw_only=True)
 class CutLink:
-    """From `start_ns` until `end_ns`, nothing passes from `source` to `target`; back it does."""
+    """From `start_ns` until `end_ns`, `source` cannot reach `target`; the other direction works."""
 
     start_ns: int
     end_ns: int
@@ -94,8 +95,8 @@ class Faults:
     fifo: bool = False
     loss: float = 0.0
     recovery: float = 0.0
-    """A lost packet is sent again by a layer below the protocol, this many round trips later; 0: by
-    nobody. The round trip is taken to be twice as long as the packet itself was under way."""
+    """After how many round trips a layer below the protocol sends a lost packet again; 0: never. A
+    round trip is taken to be twice as long as the packet itself was under way."""
     duplication: float = 0.0
     reordering: float = 0.0
     reordering_ns: int = 0
@@ -133,7 +134,7 @@ class Faults:
         for link in self.slow_links:
             if not 0 <= link.extra_ns <= DELAY_NS_MAX:
                 raise LocalError(
-                    f"a slow link by {link.extra_ns} ns: 0 to {DELAY_NS_MAX} it may be"
+                    f"a slow link adds {link.extra_ns} ns, which is outside 0 to {DELAY_NS_MAX}"
                 )
 
     @property
@@ -277,7 +278,7 @@ class FaultyNetwork:
                 self.second_ns = -1
 
     def _recover(self, now_ns: i64) -> None:
-        """The packet was lost; it comes when it has been sent again often enough."""
+        """The packet was lost: it arrives with the first retransmission that is not lost."""
         travel_ns = self.first_ns - now_ns
         patience_ns = i64(2.0 * self._faults.recovery * float(travel_ns))
         self.first_ns += patience_ns
@@ -285,7 +286,7 @@ class FaultyNetwork:
             self.first_ns += patience_ns
 
     def _line_up(self, channel: LinkState) -> None:
-        """On a FIFO network nothing overtakes."""
+        """On a FIFO network no packet overtakes another."""
         if self.first_ns >= 0:
             if self.first_ns < channel.last_arrival_ns:
                 self.first_ns = channel.last_arrival_ns

@@ -1,7 +1,7 @@
-"""Randomness that depends on names, not on history.
+"""Random numbers that depend on keys, not on history.
 
 A `KeyedRandom` is keyed by a seed and a few integers (who sends to whom, which message) and then
-yields a short stream of numbers. What befalls a packet therefore does not depend on what else
+yields a short stream of numbers. The faults of a packet therefore do not depend on what else
 happened before it: two protocols run with one seed meet the same network, and a run does not depend
 on the order in which its parts were built. The generator is a counter through a 32-bit finaliser
 (multipliers and shifts found by C. Wellons' hash prospector); every product stays below 2**63, so

@@ -38,7 +38,7 @@ class Constant(Latency):
 
 
 EXACT_SPAN_NS: Final = 1 << 20
-"""Up to here a word times a span fits the 53 bits of a float, so whole numbers give the same."""
+"""Up to 2**20 ns a word times a span fits the 53 bits of a float, so integers give the same."""
 
 
 @final

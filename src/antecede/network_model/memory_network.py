@@ -1,4 +1,4 @@
-"""A network in memory: real endpoints, the simulator's fault model, and time to be stepped.
+"""A network in memory: real endpoints, the simulator's fault model, and virtual time.
 
 Datagrams meet the same faults as a simulated packet would, and, if asked for, a bottleneck: one
 queue of limited length that drains at a limited rate, and drops what does not fit. Same seed, same
@@ -61,12 +61,12 @@ class MemoryNetwork:
         self._faulty = FaultyNetwork(Faults() if faults is None else faults, seed)
         self._bottleneck: Final = bottleneck
         self._endpoints: dict[str, Endpoint] = {}
-        # The order of attachment: what befalls a datagram depends on it, not on the address.
+        # The order of attachment: faults depend on it, not on the address.
         self._places: dict[str, int] = {}
         self._arrivals: list[tuple[int, int, str, str, bytes]] = []
         self._count: i64 = 0
         self.now_ns: i64 = 1_000_000_000
-        # Datagrams larger than this vanish.
+        # Larger datagrams are lost.
         self.largest: i64 = 1 << 40
 
     def attach(self, address: str, endpoint: Endpoint) -> None:

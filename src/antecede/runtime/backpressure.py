@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Final
 
 from antecede.endpoint.endpoint import Endpoint
+from antecede.membership.contact import ContactState
 from antecede.runtime.config.settings import Settings
 from antecede.runtime.deliveries import Deliveries
 from antecede.runtime.errors import BufferFull, NodeClosed, WouldDeadlock
@@ -160,8 +161,9 @@ class Backpressure:
         endpoint = self._endpoint
         if targets.awaited:
             name = targets.awaited[0]
-            is_new = endpoint.directory.by_name[name].is_new
-            return f"{name} has not been met yet" if is_new else f"{name} is away"
+            if endpoint.directory.by_name[name].state == ContactState.NEW:
+                return f"{name} has not been met yet"
+            return f"{name} is away"
         if targets.to_self and not endpoint.inbox.has_room_for_own(self._settings.receive_window):
             return f"{self._deliveries.unread():,} messages wait here to be received"
         waiting = self._lines.length(self._names(targets))

@@ -50,7 +50,7 @@ from antecede.runtime.targets import Payload, payload_bytes
 T = TypeVar("T")
 
 EVENTS_MAX: Final = 10_000
-"""While 10,000 events wait for a slow listener, those that strangers can cause are left out."""
+"""If 10,000 events wait for a slow listener, events that strangers can cause are left out."""
 
 log = logging.getLogger(__name__)
 
@@ -83,8 +83,8 @@ class ListenerThread:
         self._events: Final[SimpleQueue[tuple[Listener, Report] | None]] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    def telling(self, listener: Listener) -> Listener:
-        """What to give the node, so that `listener` is called from here."""
+    def forwarding_to(self, listener: Listener) -> Listener:
+        """What to give the node, so that this thread calls `listener`."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="antecede-events", daemon=True)
             self._thread.start()
@@ -101,7 +101,7 @@ class ListenerThread:
         return pass_on
 
     def stop(self) -> None:
-        """Tell what is left to tell, and end."""
+        """Call the listeners for the events that are left, and end."""
         self._events.put(None)
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
@@ -126,16 +126,16 @@ class BlockingNode:
     """A node that any thread can use."""
 
     def __init__(self, settings: Settings, on_event: Listener | None = None) -> None:
-        self._announcer: Final = ListenerThread(settings.name)
-        told = None if on_event is None else self._announcer.telling(on_event)
+        self._listener_thread: Final = ListenerThread(settings.name)
+        forwarding = None if on_event is None else self._listener_thread.forwarding_to(on_event)
         self._loop: Final = LoopThread("antecede-node", settings.name)
         try:
-            self._node: Final = self._loop.call(lambda: opened(NodeOpening(settings, told)))
+            self._node: Final = self._loop.call(lambda: opened(NodeOpening(settings, forwarding)))
         except BaseException:
             self._loop.stop()
-            self._announcer.stop()
+            self._listener_thread.stop()
             raise
-        self._announcer.callbacks = self._node._callbacks
+        self._listener_thread.callbacks = self._node._callbacks
         # With a journal: what each thread took last, unless it confirms by itself.
         self._in_hand: Final = InHand()
         self._confirms: Final = settings.journal is not None and settings.confirm == "next"
@@ -341,7 +341,10 @@ class BlockingNode:
         A handler that raises does not stop the next message; the exception is logged.
         """
         if self._handler is not None:
-            raise LocalError("there is a handler already: one ordered point of delivery per node")
+            raise LocalError(
+                "there is a handler already: one ordered point of delivery per node; let it call "
+                "others"
+            )
         self._handler = threading.Thread(
             target=self._feed, args=(handler,), name="antecede-handler", daemon=True
         )
@@ -349,8 +352,8 @@ class BlockingNode:
 
     def on_event(self, listener: Listener) -> None:
         """Call `listener` with every event (`antecede.events`), in a thread of its own."""
-        told = self._announcer.telling(listener)
-        self._in_loop(lambda node: node.on_event(told))
+        forwarding = self._listener_thread.forwarding_to(listener)
+        self._in_loop(lambda node: node.on_event(forwarding))
 
     # Looking inside.
 
@@ -385,7 +388,7 @@ class BlockingNode:
             finally:
                 self._keep_unread()
                 self._loop.stop()
-                self._announcer.stop()
+                self._listener_thread.stop()
         if self._handler is not None and self._handler is not threading.current_thread():
             self._handler.join()
 
@@ -450,19 +453,19 @@ class BlockingJournal:
         self._node: Final = node
 
     def put(self, key: str, value: bytes) -> None:
-        """Keep `value` under `key`; while a message is handled, with its confirmation."""
+        """Store `value` under `key`; while a message is handled, with its confirmation."""
         self._node._in_loop(lambda node: node.journal.put(key, value))
 
     def remove(self, key: str) -> None:
-        """Keep nothing under `key` any more."""
+        """Remove the value of `key`."""
         self._node._in_loop(lambda node: node.journal.remove(key))
 
     def get(self, key: str, default: bytes | None = None) -> bytes | None:
-        """What was put under `key` last."""
+        """The value that was put under `key` last."""
         return self._node._in_loop(lambda node: node.journal.get(key, default))
 
     def keys(self) -> list[str]:
-        """The keys under which something is kept."""
+        """The keys that have a value."""
         return self._node._in_loop(lambda node: node.journal.keys())
 
     def sync(self) -> None:

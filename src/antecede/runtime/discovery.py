@@ -1,4 +1,4 @@
-"""Peers that come and go: a source says who there is, again and again, and a node follows.
+"""Peers that come and go: a node asks a source, again and again, who its peers are.
 
 A source is any function, plain or async, that returns names and addresses, or names and `Peer`s,
 which have keys, too. `dns_peers` asks a DNS name with several addresses, such as a headless service
@@ -7,9 +7,9 @@ of Kubernetes; `toml_peers` reads a file that somebody may edit meanwhile.
     async with open_node(...) as node, Discovery(node, dns_peers("shop.default.svc:9000")):
         ...
 
-Whoever appears is introduced. Whoever is not there any more is forgotten when it has left, or was
-never met. One that is merely silent is not: to go on without it is a decision (`node.expel`), which
-a list of addresses cannot take, unless it is told to with `expel_after`.
+A peer that is listed is introduced. A peer that is not listed any more is forgotten if it has left
+or was never met. If it is only silent, it stays a peer: to go on without it is an expulsion
+(`node.expel`), which a list of addresses decides only with `expel_after`.
 """
 
 import asyncio
@@ -35,6 +35,7 @@ Found: TypeAlias = Mapping[str, PeerLike | Mapping[str, object]]
 Source: TypeAlias = Callable[[], Found | Awaitable[Found]]
 
 EVERY_SECONDS: Final = 5.0
+"""A source is asked every 5 s."""
 
 log = logging.getLogger(__name__)
 
@@ -83,7 +84,7 @@ def toml_peers(path: str | os.PathLike[str], table: str = "peers") -> Source:
         with Path(path).open("rb") as file:
             found = tomllib.load(file).get(table)
         if not isinstance(found, dict):
-            raise LocalError(f"{path} has no table [{table}]")
+            raise LocalError(f"{path} has no table [{table}]; names and addresses belong there")
         return found
 
     return read
@@ -112,9 +113,9 @@ class Discovery:
         self._expel_after: Final = expel_after
         self._followed: Final[set[str]] = set()
         self._missing_since: Final[dict[str, float]] = {}
-        # What the last look warned of, and what this one does.
-        self._told: set[str] = set()
-        self._said: set[str] = set()
+        # The warnings of the last look, and of this one.
+        self._warned_before: set[str] = set()
+        self._warned: set[str] = set()
         self._task: asyncio.Task[None] | None = None
         self.failures = 0
         """How often the source has failed, or answered nonsense, since the beginning."""
@@ -132,7 +133,7 @@ class Discovery:
 
     async def look(self) -> None:
         """Ask the source once, and follow it; one that fails is asked again later."""
-        self._told, self._said = self._said, set()
+        self._warned_before, self._warned = self._warned, set()
         asker = asyncio.current_task()
         try:
             answer = self._source()
@@ -148,14 +149,14 @@ class Discovery:
             return
         for name, value in found.items():
             try:
-                self._welcome(name, read_peer(value))
+                self._follow_listed(name, read_peer(value))
             except LocalError as error:
-                self._say(f"{name} cannot be introduced: {error}")
+                self._warn(f"{name} cannot be introduced: {error}")
         for name in [name for name in self._followed if name not in found]:
             try:
-                await self._miss(name)
+                await self._follow_unlisted(name)
             except LocalError as error:
-                self._say(f"{name} cannot be forgotten: {error}")
+                self._warn(f"{name} cannot be forgotten: {error}")
 
     def _on_failure(self, error: BaseException) -> None:
         """Warn of a source that fails; of what nobody expects to fail, with where it did."""
@@ -163,38 +164,38 @@ class Discovery:
         self._node._callbacks.count_failure()
         expected = isinstance(error, OSError | LocalError | ValueError) and str(error)
         reason = str(error) if expected else f"{type(error).__name__}: {error}".rstrip(": ")
-        self._say(f"cannot find out who there is: {reason}", None if expected else error)
+        self._warn(f"cannot find out who there is: {reason}", None if expected else error)
 
-    def _welcome(self, name: str, peer: Peer) -> None:
+    def _follow_listed(self, name: str, peer: Peer) -> None:
         self._missing_since.pop(name, None)
         if name == self._node.name:
             return
         if name in self._node.peers:
-            self._follow(name, peer)
+            self._update(name, peer)
             return
         self._node.add_peer(name, peer.address, peer.keys)
         self._followed.add(name)
         self._known[name] = peer
         log.info("%s: %s is there, at %s", self._node.name, name, peer.address)
 
-    def _follow(self, name: str, peer: Peer) -> None:
+    def _update(self, name: str, peer: Peer) -> None:
         """Take over what has changed about a peer; of one that others brought along nothing."""
         known = self._known.get(name, peer)
         if known.keys != peer.keys:
             try:
                 self._node.set_keys(name, peer.keys)
             except LocalError as error:
-                self._say(f"the keys of {name} stay as they are: {error}")
+                self._warn(f"the keys of {name} stay as they are: {error}")
             else:
                 self._known[name] = Peer(known.address, peer.keys)
                 log.info("%s: %s has other keys now", self._node.name, name)
         if known.address != peer.address:
-            self._say(
+            self._warn(
                 f"{name} is listed at {peer.address}, but a peer cannot move from {known.address}; "
                 "it is looked for there until it has left, or use a host name"
             )
 
-    async def _miss(self, name: str) -> None:
+    async def _follow_unlisted(self, name: str) -> None:
         """Forget somebody who is not listed any more, if nothing can be missed by it."""
         peers = {peer.name: peer for peer in self._node.stats().peers}
         peer = peers.get(name)
@@ -229,8 +230,8 @@ class Discovery:
             if not self._node.closed:
                 self._node._callbacks.on_failure("following the discovery source")
 
-    def _say(self, sentence: str, error: BaseException | None = None) -> None:
+    def _warn(self, sentence: str, error: BaseException | None = None) -> None:
         """Warn once of what goes on being wrong."""
-        if sentence not in self._told:
+        if sentence not in self._warned_before:
             log.warning("%s: %s; trying again", self._node.name, sentence, exc_info=error)
-        self._said.add(sentence)
+        self._warned.add(sentence)

@@ -1,4 +1,4 @@
-"""Lines that come in, read by a thread: for programs that are told what to do line by line."""
+"""Lines of a file or pipe, read by a thread: for programs that take commands line by line."""
 
 import asyncio
 import threading
@@ -27,8 +27,8 @@ class UrgentLine:
 class InputLines:
     """The lines of a file or pipe, read by a thread: not everything readable can be polled.
 
-    Of a line that is longer than the limit no more is kept than shows that it is. Those that are
-    `urgent` can be taken out before their turn.
+    Of a line that is longer than the limit only the beginning is kept, up to 64 KiB beyond it.
+    Lines that are `urgent` can be taken out before their turn.
     """
 
     def __init__(

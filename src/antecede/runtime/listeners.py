@@ -1,32 +1,22 @@
-"""Who is told what happens to the peers of a node, and what had to be given up for them.
-
-The carrier is told as well: it looks up the address of a silent peer again until the peer answers.
-"""
+"""The listeners of a node, and the counts of what could not be delivered to its peers."""
 
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from antecede.events import (
     LEFT_OUT,
     NodeFenced,
     PathNarrow,
-    PeerBack,
     PeerExpelled,
-    PeerLeft,
-    PeerMet,
     PeerRefused,
-    PeerRestarted,
-    PeerSilent,
     Report,
     Split,
     Undeliverable,
 )
-from antecede.membership.directory import Directory
 from antecede.runtime.callbacks import EXITS, Callbacks
-from antecede.runtime.carriers.carrier import Carrier
 from antecede.runtime.errors import GONE, Undelivered, fenced_sentence
 from antecede.units import messages_text
 
@@ -116,30 +106,3 @@ class Listeners:
         self._reasons.setdefault(name, {})[GONE if reason is None else reason] = None
         for book in (self.undeliverable, self._unreported):
             book[name] = book.get(name, 0) + count
-
-
-def relookup_when_silent(report: Report, directory: Directory, carrier: Carrier) -> None:
-    """Let the carrier look for a peer that is silent or away, until it is back."""
-    contact = directory.by_name.get(report.name)
-    if contact is None or contact.address is None:
-        return
-    if isinstance(report, PeerSilent | PeerLeft | PeerExpelled):
-        carrier.relookup(contact.address)
-    elif isinstance(report, PeerMet | PeerBack | PeerRestarted):
-        carrier.stop_lookup(contact.address)
-
-
-def forget(address: object, directory: Directory, carrier: Carrier) -> None:
-    """Let the carrier look for nobody at this address, unless another peer is there."""
-    if all(contact.address != address for contact in directory.by_name.values()):
-        carrier.forget(address)
-
-
-def troubles(names: Sequence[str], directory: Directory, carrier: Carrier) -> list[str]:
-    """Which of these peers have addresses that lead nowhere, and why."""
-    known = []
-    for name in names:
-        contact = directory.by_name.get(name)
-        if contact is not None and (trouble := carrier.lookup_error(contact.address)):
-            known.append(f"{name}: {trouble}")
-    return known

@@ -60,7 +60,7 @@ class CallerTask:
             self._task.cancel()
 
     async def end(self) -> None:
-        """Perform nothing more; whoever still waits is told."""
+        """Perform nothing more; calls that still wait raise `LoopEnded`."""
         self._ending = True
         self._task.cancel()
         with suppress(asyncio.CancelledError):

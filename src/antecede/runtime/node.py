@@ -20,23 +20,20 @@ from antecede.events import NodeFenced, Report, StrangerSeen
 from antecede.membership.contact import STATES
 from antecede.runtime.app_journal import AppJournal
 from antecede.runtime.backpressure import Backpressure
-from antecede.runtime.belonging import Belonging
 from antecede.runtime.callbacks import Callbacks
 from antecede.runtime.carriers.carrier import Carrier
 from antecede.runtime.committer import Committer
 from antecede.runtime.config.addresses import Address
 from antecede.runtime.config.expulsion_policy import ExpulsionEnforcer
-from antecede.runtime.config.names import checked_name
 from antecede.runtime.config.peers import PeerState, read_keys
 from antecede.runtime.config.settings import AddressLike, KeysLike, Settings
 from antecede.runtime.confirming import Confirming, InHand
 from antecede.runtime.deliveries import ConfirmingReader, Deliveries, Handler
-from antecede.runtime.errors import NodeClosed, Stranded, TimedOut, UnknownPeer, fenced_sentence
-from antecede.runtime.introducing import Introductions
+from antecede.runtime.errors import NodeClosed, Stranded, TimedOut, fenced_sentence
 from antecede.runtime.journal_committer import JournalCommitter, OpenJournal
-from antecede.runtime.key_settings import give_keys, reload
+from antecede.runtime.known_peers import KnownPeers
 from antecede.runtime.leaving import Leaving, Linger
-from antecede.runtime.listeners import Listener, Listeners, forget, relookup_when_silent, troubles
+from antecede.runtime.listeners import Listener, Listeners
 from antecede.runtime.notifier import Notifier
 from antecede.runtime.observe.event_recorder import EventRecorder, EventRecorderOwner
 from antecede.runtime.observe.explain import (
@@ -52,6 +49,7 @@ from antecede.runtime.observe.stats_reader import StatsReader, health_of
 from antecede.runtime.outbound import Outbound
 from antecede.runtime.security.noise_handshake import NoiseCrypto
 from antecede.runtime.targets import Payload
+from antecede.runtime.thread_guard import ThreadGuard
 from antecede.runtime.turn import Turn
 
 log = logging.getLogger(__name__)
@@ -69,15 +67,12 @@ class Node:
         crypto: NoiseCrypto | None = None,
         opened: OpenJournal | None = None,
     ) -> None:
-        self._crypto: Final = crypto
-        # Whose peers and keys are in use: the settings, or what was loaded since.
-        self._configured = settings
         self.settings: Final = settings
         self._endpoint: Final = endpoint
         self._carrier: Final = carrier
         self._loop: Final = asyncio.get_running_loop()
         self._now: Final = carrier.now_ns
-        self._belonging: Final = Belonging(settings.name, self._leave_to_parent)
+        self._guard: Final = ThreadGuard(settings.name, self._leave_to_parent)
         # On the way of every message: looked up once.
         self._send_fast: Final = endpoint.sending.send_fast
         self._progress: Final = Notifier(self._loop)
@@ -129,12 +124,11 @@ class Node:
             self._now,
         )
         self._trace: Final = EventRecorderOwner(trace, self._loop)
-        self._introductions: Final = Introductions(settings.name, endpoint, carrier, self._trace)
+        self._known: Final = KnownPeers(settings, endpoint, carrier, crypto, self._trace)
         self._turn.begin(self._deliveries, self._committer, enforcer, self._stalls)
-        for name in settings.peers:
-            self._introductions.introduce(name, settings.address_of(name))
+        self._known.introduce_configured()
         if opened is not None:
-            self._introduce_recalled(opened)
+            self._known.introduce_recalled(opened.recorder.state.peers())
         self._committer.begin()
         self._trace.begin()
         self._turn.soon()
@@ -168,7 +162,7 @@ class Node:
     @property
     def journal(self) -> AppJournal:
         """The application's own values in the journal; `LocalError` if the node has none."""
-        self._belonging.check()
+        self._guard.check()
         if self._journal is None:
             raise LocalError(f"{self.name} has no journal: open it with journal=FOLDER")
         return self._journal
@@ -182,13 +176,13 @@ class Node:
     def peers(self) -> Mapping[str, PeerState]:
         """All peers by name, each with its state: new, here, silent or away."""
         contacts = self._endpoint.directory.by_name
-        return {name: STATES[contact.state()] for name, contact in contacts.items()}
+        return {name: STATES[contact.state] for name, contact in contacts.items()}
 
     @property
     def online(self) -> tuple[str, ...]:
         """The names of the peers that get what is sent now: those here, also if they are silent."""
         contacts = self._endpoint.directory.by_name
-        return tuple(name for name, contact in contacts.items() if contact.session.is_here())
+        return tuple(name for name, contact in contacts.items() if contact.is_here)
 
     def add_peer(self, name: str, address: AddressLike | None = None, keys: KeysLike = ()) -> None:
         """Introduce a peer; without an address it has to say hello first.
@@ -196,23 +190,13 @@ class Node:
         Where nodes have keys of their own, `keys` are the public ones that this peer may have.
         """
         self._check_open()
-        before = () if self._crypto is None else self._crypto.ring.known_keys(checked_name(name))
-        give_keys(self._crypto, self.settings, name, read_keys(keys))
-        try:
-            self._introductions.introduce(name, address)
-        except Exception:
-            if self._crypto is not None:
-                self._crypto.ring.set_keys(name, before)
-            raise
+        self._known.add(name, address, read_keys(keys))
         self._turn.soon()
 
     def remove_peer(self, name: str) -> None:
         """Forget a peer. If it has not left, it is expelled first (see `expel`)."""
-        self._belonging.check()
-        self._check_known(name)
-        address = self._endpoint.directory.by_name[name].address
-        self._endpoint.remove_peer(name, self._now())
-        forget(address, self._endpoint.directory, self._carrier)
+        self._guard.check()
+        self._known.remove(name)
         self._turn.changed()
 
     def set_keys(self, name: str, keys: KeysLike) -> None:
@@ -222,9 +206,7 @@ class Node:
         of them. Nothing has changed if this raises.
         """
         self._check_open()
-        self._check_known(name)
-        give_keys(self._crypto, self.settings, name, read_keys(keys))
-        self._endpoint.expel_revoked_keys(self._now())
+        self._known.set_keys(name, read_keys(keys))
         self._turn.changed()
 
     def reload(self, settings: Settings) -> None:
@@ -235,8 +217,8 @@ class Node:
         longer has is expelled, and may come back with another. Nothing has changed if this raises.
         """
         self._check_open()
-        reload(self, settings)
-        self._configured = settings
+        self._known.reload(settings)
+        self._turn.changed()
 
     async def expel(self, name: str, reason: str = "") -> None:
         """Exclude a peer for good; all other nodes are told, and exclude it too.
@@ -249,7 +231,7 @@ class Node:
 
     def _expel(self, name: str, reason: str) -> None:
         self._check_open()
-        self._check_known(name)
+        self._known.check_known(name)
         self._endpoint.expel(name, reason, self._now())
         self._turn.changed()
 
@@ -266,8 +248,8 @@ class Node:
         come within `timeout` seconds, it raises `TimedOut`. Targets that are away are left out, and
         the event `Undeliverable` names them; if all are away, `PeerAway` is raised.
         """
-        if get_ident() != self._belonging.owner:
-            self._belonging.refuse()
+        if get_ident() != self._guard.owner:
+            self._guard.refuse()
         if self._waits_for_disk:
             sequence = await self.send_buffered(target, payload, timeout)
             await self._committer.wait_durable()
@@ -283,7 +265,7 @@ class Node:
         self, target: str | Sequence[str], payload: Payload, timeout: float | None = None
     ) -> int:
         """Like `send`, without waiting for the disk: `journal.sync` does that for many messages."""
-        self._belonging.check()
+        self._guard.check()
         return (await self._send_naming(target, payload, timeout))[0]
 
     async def _send_naming(
@@ -299,8 +281,8 @@ class Node:
 
     def try_send(self, target: str | Sequence[str], payload: Payload) -> int:
         """Like `send`, but raises `BufferFull` instead of waiting; it never waits for the disk."""
-        if get_ident() != self._belonging.owner:
-            self._belonging.refuse()
+        if get_ident() != self._guard.owner:
+            self._guard.refuse()
         sequence = 0 if self._pressure.slow_path else self._send_fast(target, payload, self._now())
         if sequence == 0:
             return self._outbound.try_send(target, payload)
@@ -332,12 +314,12 @@ class Node:
     # Receiving.
 
     def __aiter__(self) -> Deliveries | ConfirmingReader:
-        self._belonging.check()
+        self._guard.check()
         self._deliveries.check_asker()
         return self._deliveries.reader()
 
     def __anext__(self) -> Coroutine[None, None, InboundMessage]:
-        self._belonging.check()
+        self._guard.check()
         return self._deliveries.reader().__anext__()
 
     def receive(self, timeout: float | None = None) -> Coroutine[None, None, InboundMessage]:
@@ -346,7 +328,7 @@ class Node:
         With a journal, calling this confirms the message that the calling task took before,
         whichever task awaits the result.
         """
-        self._belonging.check()
+        self._guard.check()
         confirming = self._deliveries.confirming
         return self._received(timeout, None if confirming is None else confirming.ask())
 
@@ -359,7 +341,7 @@ class Node:
 
     def receive_ready(self) -> list[InboundMessage]:
         """The messages that have already been delivered, in order; perhaps none. Never waits."""
-        self._belonging.check()
+        self._guard.check()
         return self._deliveries.take_ready()
 
     def on_message(self, handler: Handler) -> None:
@@ -372,7 +354,7 @@ class Node:
 
     def on_event(self, listener: Listener) -> None:
         """Call `listener` with every event; `antecede.events` has their classes."""
-        self._belonging.check()
+        self._guard.check()
         self._listeners.add(listener)
         self._committer.report_unreported()
 
@@ -412,7 +394,7 @@ class Node:
     def _obstacles(self, names: Sequence[str]) -> list[str]:
         """Why these peers are not talked to, as far as is known: who refuses, who was never met."""
         endpoint = self._endpoint
-        return reasons_unmet(endpoint, names) + troubles(names, endpoint.directory, self._carrier)
+        return reasons_unmet(endpoint, names) + self._known.lookup_errors(names)
 
     def _check_journal(self) -> None:
         """Raise why the journal made this node stop, if it did."""
@@ -431,7 +413,7 @@ class Node:
 
     def abandon(self) -> None:
         """Stop at once, as if the process had been killed: peers are told nothing."""
-        self._belonging.check()
+        self._guard.check()
         self._closing = True
         self._pressure.close()
         self._stop()
@@ -444,7 +426,7 @@ class Node:
         receiving until every peer has said bye, too. If that takes longer than `timeout` seconds
         (by default the setting `linger`), `Stranded` names the peers that still miss something.
         """
-        self._belonging.check()
+        self._guard.check()
         if self._closed:
             return
         limit = self.settings.linger if timeout is None else timeout
@@ -483,16 +465,12 @@ class Node:
 
     # Sending, inside.
 
-    def _check_known(self, name: str) -> None:
-        if name not in self._endpoint.directory.by_name:
-            raise UnknownPeer(name, tuple(self._endpoint.directory.by_name))
-
     def _check_may_send(self) -> None:
         self._check_open()
         self._committer.check()
 
     def _check_open(self) -> None:
-        self._belonging.check()
+        self._guard.check()
         self._check_journal()
         if self._endpoint.fenced is not None:
             raise Fenced(fenced_sentence(self.name, self._endpoint.fenced))
@@ -506,8 +484,8 @@ class Node:
         if isinstance(report, NodeFenced):
             self._closing = True
             self._loop.call_soon(self._stop_fenced)
-        relookup_when_silent(report, self._endpoint.directory, self._carrier)
-        if not isinstance(report, StrangerSeen) or self._introductions.try_admit(report):
+        self._known.follow(report)
+        if not isinstance(report, StrangerSeen) or self._known.try_admit(report):
             self._listeners.tell(report)
 
     # Leaving, inside.
@@ -569,14 +547,6 @@ class Node:
         )
         self._journal = AppJournal(committer, confirming, self._turn.soon)
         return committer
-
-    def _introduce_recalled(self, opened: OpenJournal) -> None:
-        """Peers that are in the journal alone were added later, or let in: they will say hello."""
-        for known in opened.recorder.state.peers():
-            if known.name not in self._endpoint.directory.by_name:
-                seen_at = (self.address.host, 0) if known.stranger else None
-                self._introductions.introduce(known.name, None, seen_at)
-                self._endpoint.directory.by_name[known.name].recall()
 
 
 def make_confirming(settings: Settings, opened: OpenJournal) -> Confirming:

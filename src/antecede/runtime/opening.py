@@ -73,7 +73,7 @@ class SecretTokens(TokenSource):
         return secrets.randbits(61) + 1
 
     def incarnation(self) -> int:
-        # By the clock, so that a node which kept nothing still counts on. It is no secret.
+        # By the clock: so a node without a journal goes on counting. It is no secret.
         return self._clock() // 1_000
 
     def above(self, lowest: int) -> int:
@@ -271,8 +271,8 @@ def begin_trace(settings: Settings) -> EventRecorder | None:
     )
 
 
-KEPT_ORDERS: Final = ("causal", "hybrid-sps", "hybrid-csps")
-"""The protocols whose state can be written down."""
+JOURNALED_ORDERS: Final = ("causal", "hybrid-sps", "hybrid-csps")
+"""The orders whose state a journal can hold."""
 
 log = logging.getLogger(__name__)
 
@@ -284,9 +284,10 @@ def open_journal(settings: Settings, tokens: TokenSource, disk: Disk | None) -> 
     """
     if settings.journal is None:
         return None
-    if settings.order not in KEPT_ORDERS:
+    if settings.order not in JOURNALED_ORDERS:
         raise BadConfiguration(
-            f"the order {settings.order!r} keeps no journal; {', '.join(KEPT_ORDERS)} do"
+            f"the order {settings.order!r} keeps no journal; {', '.join(JOURNALED_ORDERS)} do: "
+            "choose one of them, or leave journal out"
         )
     threaded = disk is None and settings.durable == "sync"
     if disk is None:
@@ -333,7 +334,7 @@ def read_node_state(
             "each node needs one of its own"
         )
     if state.order.partition(" ")[0] == FORMER_ORDER:
-        # What it was told of its options follows the name.
+        # Its options follow the name.
         raise BadConfiguration(
             f"the journal {settings.journal} was written with the order {FORMER_ORDER!r}: "
             f"{NOT_FOR_NODES[FORMER_ORDER]}. Let the version that wrote it finish its work and "

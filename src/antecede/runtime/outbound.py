@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from antecede.endpoint.endpoint import Endpoint
-from antecede.membership.contact import NEW
+from antecede.membership.contact import ContactState
 from antecede.runtime.backpressure import Backpressure
 from antecede.runtime.config.settings import Settings
 from antecede.runtime.errors import TimedOut, UnknownPeer
@@ -90,7 +90,8 @@ class Outbound:
                 raise UnknownPeer(name, tuple(contacts))
 
         def new() -> list[str]:
-            return [n for n in names or contacts if n in contacts and contacts[n].state() == NEW]
+            known = [contacts[name] for name in names or contacts if name in contacts]
+            return [contact.name for contact in known if contact.state == ContactState.NEW]
 
         backpressure = self._backpressure
         await self._progress.wait_until(

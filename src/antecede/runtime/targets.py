@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from antecede.core.errors import LocalError
-from antecede.membership.contact import AWAY, NEW, Contact
+from antecede.membership.contact import Contact, ContactState
 from antecede.membership.directory import Directory
 from antecede.runtime.config.settings import Settings
 from antecede.runtime.errors import PayloadTooLarge, PeerAway, UnknownPeer
@@ -44,15 +44,14 @@ def chosen_targets(
             continue
         contact = contact_called(name, directory, me, chosen)
         chosen.add(contact.name)
-        state = contact.state()
-        if state == AWAY and settings.away != "wait":
-            targets.left_out.append(contact.name)
-            continue
-        targets.contacts.append(contact)
-        if state in (NEW, AWAY):
+        if not contact.is_here:
+            if contact.state == ContactState.AWAY and settings.away != "wait":
+                targets.left_out.append(contact.name)
+                continue
             targets.awaited.append(contact.name)
         elif contact.session.lifecycle.phase == MET:
             limit = min(limit, contact.session.payload_limit)
+        targets.contacts.append(contact)
     left_out = targets.left_out
     if left_out and (settings.away == "refuse" or (not targets.contacts and not to_self)):
         raise PeerAway(left_out[0])
@@ -88,8 +87,8 @@ def contact_called(name: object, directory: Directory, me: str, before: set[str]
     contact = directory.by_name.get(name)
     if contact is None:
         if name == me:
-            raise LocalError(f"{name!r} stands twice among the targets")
+            raise LocalError(f"{name!r} stands twice among the targets: name it once")
         raise UnknownPeer(name, tuple(directory.by_name))
     if name in before:
-        raise LocalError(f"{name!r} stands twice among the targets")
+        raise LocalError(f"{name!r} stands twice among the targets: name it once")
     return contact

@@ -1,7 +1,7 @@
-"""For whom a peer waits, on the wire: advice that decides nothing.
+"""Which peer a peer waits for, on the wire: an advisory frame, on which no decision depends.
 
-Who cannot give a permit that was asked for says for whom it waits itself: the frame has the name of
-that one, and for how many milliseconds nothing was heard of it.
+A node that cannot give a permit that was asked for names the peer that it waits for itself, and
+says for how many milliseconds it has heard nothing from it.
 """
 
 from typing import Final, final
@@ -15,7 +15,7 @@ from antecede.wire.handshake import NAME_LIMIT, read_text, write_text
 from antecede.wire.varint import WireReader, write_varint
 
 SILENT_MS_MAX: Final = 1 << 40
-"""Nobody was ever silent for longer: 34 years."""
+"""2**40 milliseconds, which is 34 years: longer silences are written as this one."""
 
 NS_PER_MS: Final = 1_000_000
 
@@ -23,13 +23,13 @@ NS_PER_MS: Final = 1_000_000
 @final
 @mypyc_attr(acyclic=True)
 class Advice:
-    """For whom somebody waits."""
+    """Which peer a peer waits for."""
 
     __slots__ = ("name", "silent_ns")
 
     def __init__(self, name: str, silent_ns: i64) -> None:
         self.name: Final = name
-        # For how long nothing had been heard of it when this was said.
+        # For how long the sender of the frame had heard nothing from that peer.
         self.silent_ns: Final[i64] = silent_ns
 
 

@@ -1,7 +1,7 @@
-"""News of expulsions on the wire: who, by whom, and why.
+"""Expulsions on the wire: who was expelled, by whom, and why.
 
-A list of incarnations, each a name and a number; in a notice also the name of the node that decided
-it, and its reason.
+A list of incarnations, each a name and a number; a notice adds the name of the node that decided,
+and its reason. An acknowledgement has neither.
 """
 
 from typing import ClassVar, Final, final
@@ -57,11 +57,11 @@ def expulsion_records_size(records: list[ExpulsionRecord]) -> i64:
 
 
 def write_expulsion_records(
-    writer: BytesWriter, kind: i64, records: list[ExpulsionRecord], told: bool
+    writer: BytesWriter, kind: i64, records: list[ExpulsionRecord], with_reason: bool
 ) -> None:
-    """Append a frame with these; `told`: also by whom, and why."""
+    """Append a frame with these; `with_reason`: also who decided, and why."""
     writer.append(u8(kind))
-    if not told:
+    if not with_reason:
         write_incarnations(writer, records)
         return
     write_varint(writer, len(records))
@@ -73,14 +73,14 @@ def write_expulsion_records(
 
 
 def write_incarnations(writer: BytesWriter, records: list[ExpulsionRecord]) -> None:
-    """Append names and numbers, without words."""
+    """Append names and numbers, without reasons."""
     write_varint(writer, len(records))
     for record in records:
         write_text(writer, record.name)
         write_varint(writer, record.incarnation)
 
 
-def read_expulsion_records(reader: WireReader, told: bool) -> list[ExpulsionRecord]:
+def read_expulsion_records(reader: WireReader, with_reason: bool) -> list[ExpulsionRecord]:
     """What `write_expulsion_records` wrote after the kind."""
     count = reader.varint()
     if count > EXPULSIONS_MAX:
@@ -91,9 +91,9 @@ def read_expulsion_records(reader: WireReader, told: bool) -> list[ExpulsionReco
         if not name.isprintable():
             raise RemoteError("a name that no terminal should show")
         incarnation = reader.positive()
-        by = read_text(reader, NAME_LIMIT) if told else ""
-        reason = read_text(reader, FENCE_REASON_LIMIT) if told else ""
-        # What was escaped is longer, and is to be told on.
+        by = read_text(reader, NAME_LIMIT) if with_reason else ""
+        reason = read_text(reader, FENCE_REASON_LIMIT) if with_reason else ""
+        # Escaped text is longer, and this node passes it on to others.
         by = cut_text(escape_controls(by), NAME_LIMIT)
         reason = cut_text(escape_controls(reason), FENCE_REASON_LIMIT)
         records.append(ExpulsionRecord(name, incarnation, by, reason))

@@ -1,4 +1,4 @@
-"""What a datagram between two nodes that know each other looks like.
+"""The layout of datagrams between two nodes that have completed a handshake.
 
 A header: the kind of datagram, the id of the key it is protected with, the receiver's token, the
 datagram's number. Then, protected where there is a key: how far back the oldest number is that the
@@ -23,51 +23,75 @@ NO_KEY: Final = 0
 
 TOKEN_AT: Final = 2
 NUMBER_AT: Final = 10
-"""Where the token and the number begin."""
+"""The offsets of the token and of the number."""
 
 HEADER_BYTES_MAX: Final = 32
 """A header takes at most 32 bytes."""
 
 FRAME_OVERHEAD_MAX: Final = 256
-"""256 bytes of a datagram are kept free of messages, for the header, acks and control."""
+"""256 bytes of a datagram are reserved for the header, acks and control."""
 
 PACKETS_MAX: Final = 4000
 """At most 4,000 packets in one datagram, so that 12 bits number them in an event log."""
 
 JOINED_BELOW: Final = 1 << 12
-"""Parts of a payload smaller than 4 KiB are joined as they come: each alone would take many times
-its size."""
+"""Fragments of a payload below 4 KiB are joined as they arrive: a list of them would take many
+times their size."""
 
 PADDING: Final = 0x00
-FIRST_TRANSPORT_KIND: Final = 0x80
-ACK_RANGES: Final = 0x80
-CREDIT: Final = 0x81
-BYE: Final = 0x82
-RELEASE: Final = 0x83
-PING: Final = 0x84
-STOPPED: Final = 0x85
-MESSAGE_FRAGMENT: Final = 0x86
-FRAME_FRAGMENT: Final = 0x87
-EXPULSIONS: Final = 0x88
-EXPULSIONS_ACKED: Final = 0x89
-SUSPECTS: Final = 0x8A
-SEQUENCE_OFFSET: Final = 0x8C
-CHALLENGE: Final = 0x8D
-RESPONSE: Final = 0x8E
-WAITING: Final = 0x8F
-MEMBERS: Final = 0x90
-"""Frames of the transport: datagrams that came, credit granted, a bye, a release, a ping, the
-word that its sender has stopped and delivers nothing more; that the payload of the message in the
-next frame goes on in the next message; a piece of a frame that does not fit a datagram; who is
-expelled, which comes before every packet of its datagram; that this has been noted; whom its
-sender suspects to be dead; by how much the ids of the messages that follow in the datagram are
-larger than the numbers that applications see; and a number that nobody can guess, for a peer that
-seems to have moved, which shows by its response that it is there (RFC 9000 section 8.2). From
-version 3 on, as advice that decides nothing: for whom its sender waits before it can give a permit
-that was asked for; and how many nodes are here for its sender, itself included.
+"""Ends a datagram early."""
 
-0x8B said whom numbers mean in packets that name others. It is refused like every kind that is not
-listed, and not to be used for anything else."""
+FIRST_TRANSPORT_KIND: Final = 0x80
+"""Frames of the transport have kinds from 0x80 on."""
+
+ACK_RANGES: Final = 0x80
+"""The numbers of datagrams that arrived."""
+
+CREDIT: Final = 0x81
+"""How much more the peer may send."""
+
+BYE: Final = 0x82
+"""The sender will submit nothing more."""
+
+RELEASE: Final = 0x83
+"""The peer that said bye may close."""
+
+PING: Final = 0x84
+"""An answer is wanted."""
+
+STOPPED: Final = 0x85
+"""The sender has stopped, and delivers nothing more."""
+
+MESSAGE_FRAGMENT: Final = 0x86
+"""The payload of the message in the next frame goes on in the next message."""
+
+FRAME_FRAGMENT: Final = 0x87
+"""A piece of a frame that does not fit a datagram."""
+
+EXPULSIONS: Final = 0x88
+"""Who is expelled; it stands before every packet of its datagram."""
+
+EXPULSIONS_ACKED: Final = 0x89
+"""Which of them the sender has noted."""
+
+SUSPECTS: Final = 0x8A
+"""Whom the sender suspects to have failed."""
+
+SEQUENCE_OFFSET: Final = 0x8C
+"""By how much the ids of the messages that follow in the datagram are larger than the numbers that
+applications see. (0x8B is not to be used: it named processes until version 2.)"""
+
+CHALLENGE: Final = 0x8D
+"""A number that nobody can guess, for a peer that seems to have moved (RFC 9000 section 8.2)."""
+
+RESPONSE: Final = 0x8E
+"""The same number back: the peer is at that address."""
+
+WAITING: Final = 0x8F
+"""From version 3 on, advisory: which peer the sender waits for before it can give a permit."""
+
+MEMBERS: Final = 0x90
+"""From version 3 on, advisory: how many nodes are here for the sender, itself included."""
 
 
 def write_header(writer: BytesWriter, token: i64, number: i64, mark: i64) -> None:

@@ -1,11 +1,11 @@
-"""How two nodes get to know each other: hello, welcome, and two ways of saying no.
+"""The handshake messages of two nodes: hello, welcome, refusal, unknown token.
 
-A hello names its sender and whom it is for, the sender's incarnation (a random number of one run of
+A hello names its sender and its receiver, the sender's incarnation (a random number of one run of
 the program), and a token: "put this into every datagram to me". A welcome says the same about the
-other side and echoes the hello's token, which proves that it answers this hello and came back to
-the right place. A hello to somebody who is known echoes the token that one gave, which tells it
-that nothing was forgotten. `refuse` says why a hello is not answered; `unknown` that a datagram's
-token means nothing here, as after a restart.
+other side and echoes the hello's token, which proves that it answers this hello and that the
+sender's address is right. A hello to a known peer echoes the token which that peer gave, and the
+session goes on. `refuse` says why a hello is not answered; `unknown` says that the token of a
+datagram is not known here, as after a restart.
 """
 
 from typing import Final, final
@@ -21,13 +21,13 @@ HELLO: Final = 0xA1
 WELCOME: Final = 0xA2
 REFUSE: Final = 0xA3
 UNKNOWN: Final = 0xA4
-"""The first byte of a greeting."""
+"""The first byte of a handshake message in plain text."""
 
 KEYED_HELLO: Final = 0xA5
 KEYED_WELCOME: Final = 0xA6
 KEYED_COOKIE: Final = 0xA7
-"""The first byte of an envelope: a hello, and an answer to one, that only one node can read; and
-what is answered instead where there are too many hellos: come again with this."""
+"""The first byte of an encrypted handshake message: a hello, a welcome, and the cookie that is
+answered under load, with which the hello has to be sent again."""
 
 MAGIC: Final = b"antecede"
 VERSION: Final = 3
@@ -41,16 +41,17 @@ KEEPS: Final = 1
 """The sender of a greeting has a journal: it may crash and come back as the same incarnation."""
 
 FORMER_IS_OVER: Final = 2
-"""Nobody of that name has been met since one of them left or was expelled here. Without this, who
-has a journal and says that it has not met somebody who had met it has lost that."""
+"""The sender has met nobody of the receiver's name since one of that name left or was expelled.
+
+If a peer with a journal has not met a node that had met it, and this bit is not set, its journal
+was rolled back."""
 
 NAME_LIMIT: Final = 200
 REASON_LIMIT: Final = 500
 """Bytes in a name, and in the reason of a refusal."""
 
 GREETING_SIZE: Final = 1200
-"""A hello is padded to 1,200 bytes: nobody gets a large answer to a small packet."""
-
+"""A hello is padded to 1,200 bytes, so that no answer is larger (no amplification)."""
 
 UNKNOWN_SIZE: Final = 17
 """17 bytes answer a datagram with an unknown token; one that is smaller gets no answer."""
@@ -145,7 +146,7 @@ def write_greeting(kind: i64, greeting: Greeting, size: i64 = GREETING_SIZE) -> 
 
 
 def is_encrypted(data: bytes) -> bool:
-    """Whether a greeting is in an envelope."""
+    """Whether a handshake message is encrypted."""
     return data[0] in (KEYED_HELLO, KEYED_WELCOME, KEYED_COOKIE)
 
 
@@ -202,7 +203,7 @@ def write_refusal(name: str, reason: str, stamp: i64 = 0) -> bytes:
 
 
 def read_refusal(reader: WireReader) -> tuple[str, str, int]:
-    """Who refuses, and why, in letters that any terminal can show; and the stamp, or 0."""
+    """Who refuses, and why, without control characters; and the stamp, or 0."""
     read_versions(reader)
     name = read_text(reader, NAME_LIMIT)
     reason = escape_controls(read_text(reader, REASON_LIMIT))
@@ -227,7 +228,7 @@ def read_unknown(reader: WireReader) -> i64:
 
 
 def escape_controls(text: str) -> str:
-    """The text with everything escaped that is no letter: it may command a terminal."""
+    """The text with control characters escaped: they could command a terminal."""
     if text.isprintable():
         return text
     return "".join(

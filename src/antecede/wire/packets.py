@@ -1,16 +1,15 @@
-"""The product's packets to bytes and back, and the honest measure of what it adds to a payload.
+"""Encodes and decodes the product's packets, and counts the bytes that they add to a payload.
 
 A packet is a frame: a byte for its kind, then its fields. Nodes put frames one after the other into
-datagrams (`antecede.wire.frames`), so a frame says where it ends, and what is measured here is what
-is sent. The sender's id is not in it: whoever decodes knows where the bytes came from. `decode`
-accepts exactly what `encode` makes, and answers anything else with `RemoteError`, so a packet has
-one form only.
+datagrams (`antecede.wire.frames`), so a frame says where it ends, and `metadata_size` counts what
+is sent. The sender's id is not in it: the receiver knows where the bytes came from. The encoding is
+canonical: `decode` accepts exactly what `encode` makes, and raises `RemoteError` otherwise.
 
 A message is its id, the distance back to its predecessor, the length of its payload, and the
 payload; the flag is a bit of the frame's kind. In a datagram, a message whose predecessor is the
-one in the message frame before it, and whose id is the next one, leaves id and distance out: two
-bytes are then enough around it. Acks and permits are one integer, asks are two. Packets about
-expulsions are rare: after their kind comes the length of their body. The packets of all other
+one in the message frame before it, and whose id is the next one, leaves id and distance out: its
+header then takes two bytes. Acks and permits are one integer, asks are two. Packets about
+expulsions have the length of their body after their kind. The packets of all other
 protocols, and the table of their kinds, are in `antecede_lab.wire`.
 """
 
@@ -41,8 +40,8 @@ MESSAGE: Final = 0x40
 FLAGGED: Final = 1
 FOLLOWS: Final = 2
 MESSAGE_KINDS: Final = 4
-"""The kinds of their frames; that of a message has the bits added: a permit will come, the ids are
-those that follow the message before it."""
+"""The kinds of their frames. A message has 4 kinds: `FLAGGED` is added if a permit will follow, and
+`FOLLOWS` if it has the next id after the message frame before it."""
 
 
 def write_message(packet: DataPacket, writer: BytesWriter, last: i64) -> None:
@@ -121,7 +120,7 @@ def read_ask(reader: WireReader) -> Ask:
 
 
 KIND_LIMIT: Final = 0x80
-"""Kinds of packets are below this; from here on a frame belongs to the transport."""
+"""Kinds of packets are below 0x80; the transport's frames begin there."""
 
 NOTHING: Final = 0
 """Inside a notice: no packet."""
@@ -206,13 +205,13 @@ def write_packet(packet: Packet, writer: BytesWriter, last: i64) -> None:
         write_ask(packet, writer)
     else:
         body = BytesWriter()
-        kind = write_rare(packet, body)
+        kind = write_expulsion_packet(packet, body)
         writer.append(u8(kind))
         write_varint(writer, len(body))
         writer.write(body.getvalue())
 
 
-def write_rare(packet: Packet, body: BytesWriter) -> i64:
+def write_expulsion_packet(packet: Packet, body: BytesWriter) -> i64:
     """Append the body of a packet about expulsions; the number of its kind."""
     if isinstance(packet, ExpulsionNotice):
         write_notice(packet, body)
@@ -238,12 +237,12 @@ def read_packet(number: i64, reader: WireReader, source: int, last: i64) -> Pack
     if number not in (NOTICE, NOTED, EXPULSION):
         raise RemoteError(f"no packet is of kind {number}")
     body = WireReader(reader.take(reader.varint()))
-    packet = read_rare(number, body, source)
+    packet = read_expulsion_packet(number, body, source)
     body.end()
     return packet
 
 
-def read_rare(number: i64, body: WireReader, source: int) -> Packet:
+def read_expulsion_packet(number: i64, body: WireReader, source: int) -> Packet:
     """The packet about expulsions whose body this is."""
     if number == NOTICE:
         return read_notice(body, source)

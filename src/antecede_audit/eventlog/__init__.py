@@ -1,7 +1,6 @@
 """Event logs and workloads as they are read: checked, row by row or column by column."""
 
-from antecede_audit.eventlog.reader import read_events, read_runs
-from antecede_audit.eventlog.restore import log_of
+from antecede_audit.eventlog.reader import log_of, read_events, read_runs
 from antecede_audit.eventlog.workload import (
     WorkloadRow,
     check_workload,

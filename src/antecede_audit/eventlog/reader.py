@@ -1,22 +1,24 @@
-"""Event logs from disk: the name says the format, the rules of the log what may be in it."""
+"""Event logs and rows as values, read with the standard library alone, unless a file is Parquet.
 
-from collections.abc import Iterator, Sequence
+What a single row may say, `antecede.eventlog.rules` has. In memory the log numbers events itself,
+so a row from a file must also be the next one of its process: positions start at 0 and have no
+gaps, and times never decrease along them. `antecede_audit.eventlog.tables` reads whole columns.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, Final, final
 
+from antecede.core.errors import LocalError
 from antecede.eventlog.jsonl import read_objects
 from antecede.eventlog.layout import AnyPath, common_source, find_run, find_runs, suffix_of
-from antecede.eventlog.log import EventLog
-from antecede.eventlog.parquet import OPTIONAL, READ_ROWS, ArrowTable, numbered_rows, read_table
-from antecede.eventlog.rules import Fields
-from antecede.eventlog.schema import ALL_COLUMNS, COLUMNS, Event
-from antecede_audit.eventlog.restore import (
-    CheckedLogBuilder,
-    log_from_rows,
-    log_of,
-    restore_into,
-    rows_restored,
-)
-from antecede_audit.eventlog.table_rules import check_table
+from antecede.eventlog.log import NULL, EventLog
+from antecede.eventlog.parquet import READ_ROWS, ArrowTable, numbered_rows
+from antecede.eventlog.rules import Fields, check_row
+from antecede.eventlog.schema import ALL_COLUMNS, KINDS, TRACE_COLUMNS, Event
+from antecede_audit.eventlog.checked import read_parquet
+
+CODES: Final = {kind: code for code, kind in enumerate(KINDS)}
 
 
 def read_events(path: AnyPath, run_id: str | None = None) -> EventLog:
@@ -29,19 +31,30 @@ def read_runs(path: AnyPath) -> dict[str, EventLog]:
     return {run_id: read_files(files) for run_id, files in find_runs(Path(path)).items()}
 
 
-def read_rows(files: Sequence[Path], columns: Sequence[str] = ALL_COLUMNS) -> list[Event]:
-    """These columns of every row of the files; `LocalError` names one that is wrong by itself.
+def read_rows(files: Iterable[Path]) -> Iterator[Event]:
+    """Every row of the files; `LocalError` names one that is wrong by itself.
 
     Unlike a log in memory, rows may lack some before them, and go back in time: a judge of logs of
     any origin goes by their positions, and says so where clocks contradict these.
     """
-    events: list[Event] = []
     for file in files:
-        is_parquet = suffix_of(file) == ".parquet"
-        where = f"{file}, row" if is_parquet else f"{file}, line"
-        rows = parquet_rows(file, columns) if is_parquet else read_objects(file)
-        events += rows_restored(rows, where, columns)
-    return events
+        if suffix_of(file) == ".parquet":
+            yield from (event_of(fields) for _, fields in numbered_rows(read_parquet([file])))
+            continue
+        for number, fields in read_objects(file):
+            try:
+                check_row(fields)
+            except LocalError as error:
+                raise LocalError(f"{file}, line {number}: {error}") from None
+            yield event_of(fields)
+
+
+def event_of(fields: Fields) -> Event:
+    """A checked row as a value."""
+    row: dict[str, Any] = {name: fields[name] for name in ALL_COLUMNS if name in fields}
+    for name in TRACE_COLUMNS:
+        row[name] = row.get(name) or None  # An empty one counts as a null.
+    return Event(**row)
 
 
 def read_files(files: list[Path]) -> EventLog:
@@ -49,25 +62,30 @@ def read_files(files: list[Path]) -> EventLog:
     parquet = [file for file in files if suffix_of(file) == ".parquet"]
     others = [file for file in files if suffix_of(file) != ".parquet"]
     if not others:
-        return read_parquet(parquet, common_source(files))
+        return log_of_parquet(parquet)
     if not parquet:
-        return read_json_lines(others)
-    mixed = [read_parquet(parquet, common_source(parquet)), read_json_lines(others)]
+        return log_of_lines(others)
+    mixed = [log_of_parquet(parquet), log_of_lines(others)]
     return log_of(event for log in mixed for event in log)
 
 
-def read_parquet(paths: Sequence[Path], source: Path) -> EventLog:
+def log_of_parquet(paths: Sequence[Path]) -> EventLog:
     """The log that these files hold together; `LocalError` names the row and column at fault.
 
     A dataset has no order between its files, so where rows do not come in the order of their
     positions they are sorted first.
     """
-    required = [name for name in COLUMNS if name not in OPTIONAL]
-    table = read_table(paths, source, required, OPTIONAL)
-    check_table(table, f"{source}, row")
+    table = read_parquet(paths)
     if not comes_in_order(table):
         table = table.sort_by([("process", "ascending"), ("position", "ascending")])
-    return log_from_rows(numbered_rows(table), f"{source}, row")
+    builder = EventLogBuilder()
+    for number, fields in numbered_rows(table):
+        # Not the context manager `located`: it would cost as much as the row itself.
+        try:
+            builder.append(fields)
+        except LocalError as error:
+            raise LocalError(f"{common_source(list(paths))}, row {number}: {error}") from None
+    return builder.log
 
 
 def comes_in_order(table: ArrowTable) -> bool:
@@ -82,16 +100,77 @@ def comes_in_order(table: ArrowTable) -> bool:
     return True
 
 
-def read_json_lines(paths: Sequence[Path]) -> EventLog:
+def log_of_lines(paths: Sequence[Path]) -> EventLog:
     """The log that these files hold together, one after the other; `LocalError` names the line."""
-    builder = CheckedLogBuilder()
+    builder = EventLogBuilder()
     for path in paths:
-        restore_into(builder, read_objects(path), f"{path}, line")
+        for number, fields in read_objects(path):
+            try:
+                builder.check_and_append(fields)
+            except LocalError as error:
+                raise LocalError(f"{path}, line {number}: {error}") from None
     return builder.log
 
 
-def parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, Fields]]:
-    """Every row of a file with its number: these columns, of which some may be absent."""
-    optional = [name for name in columns if name in OPTIONAL]
-    required = [name for name in columns if name not in OPTIONAL]
-    return numbered_rows(read_table([path], path, required, optional))
+def log_of(events: Iterable[Event]) -> EventLog:
+    """A log of these events; `LocalError` if no run can have made them."""
+    builder = EventLogBuilder()
+    for event in events:
+        builder.check_and_append({column: getattr(event, column) for column in ALL_COLUMNS})
+    return builder.log
+
+
+@final
+class EventLogBuilder:
+    """Takes rows one at a time, and none that it refuses; `log` has those taken so far."""
+
+    def __init__(self) -> None:
+        self.log: Final = EventLog()
+        self._next_position: Final[dict[int, int]] = {}
+        self._last_ns: Final[dict[int, int]] = {}
+
+    def check_and_append(self, fields: Fields) -> None:
+        """Take the next row of any origin; `LocalError` says which column is wrong."""
+        check_row(fields)
+        self.append(fields)
+
+    def append(self, fields: Fields) -> None:
+        """Take the next row, which `check_row` accepts; `LocalError` if it is out of order."""
+        row: Mapping[str, Any] = fields
+        process, position, time_ns = row["process"], row["position"], row["time_ns"]
+        packet_kind = row.get("packet_kind")
+        self._check_order(process, position, time_ns)
+        self._next_position[process] = position + 1
+        self._last_ns[process] = time_ns
+        self.log.append(
+            process,
+            CODES[row["kind"]],
+            packed(row.get("sender")),
+            packed(row.get("sequence")),
+            packed(row.get("target")),
+            packed(row.get("packet")),
+            NULL if packet_kind is None else self.log.intern(packet_kind),
+            time_ns,
+            row["payload_bytes"],
+            row["metadata_bytes"],
+            row.get("trace_id") or None,  # An empty one counts as a null.
+            row.get("span_id") or None,
+        )
+
+    def _check_order(self, process: int, position: int, time_ns: int) -> None:
+        expected = self._next_position.get(process, 0)
+        if position != expected:
+            raise LocalError(
+                f"column 'position' is {position}, but the next event of process {process} "
+                f"has position {expected}"
+            )
+        last_ns = self._last_ns.get(process, time_ns)
+        if time_ns < last_ns:
+            raise LocalError(
+                f"column 'time_ns' goes backwards at process {process}: {time_ns} after {last_ns}"
+            )
+
+
+def packed(value: int | None) -> int:
+    """How a packed row writes a value that may be null."""
+    return NULL if value is None else value

@@ -19,7 +19,7 @@ from antecede.eventlog.atomic_files import os_errors_as_local
 from antecede.eventlog.layout import partition_folder
 from antecede.eventlog.parquet import reading
 from antecede_audit.columns.arrow_rows import Batch, batch_of_rows, conform, rows_of
-from antecede_audit.judging.verdict_summary import SUMMARY
+from antecede_audit.judging.summary import SUMMARY
 from antecede_audit.spans import schemas as layouts
 from antecede_audit.spans.summary import IngestSummary
 from antecede_audit.spans.trace_files import TraceFiles, file_fingerprint, sizes_of

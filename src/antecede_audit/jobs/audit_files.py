@@ -3,34 +3,22 @@
 import gzip
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.json as pj
 import pyarrow.parquet as pq
 
 from antecede.core.errors import LocalError
-from antecede.eventlog.fields import located
-from antecede.eventlog.jsonl import read_objects
-from antecede.eventlog.layout import common_source, suffix_of
-from antecede.eventlog.parquet import PACKET_COLUMNS, event_schema, read_table, reading
-from antecede.eventlog.rules import check_row
+from antecede.eventlog.layout import suffix_of
+from antecede.eventlog.parquet import reading
 from antecede.eventlog.schema import TRACE_COLUMNS
 from antecede_audit.columns.arrow_rows import repeated
-from antecede_audit.eventlog.event_lines import (
-    REASON,
-    parse_options,
-    schema_of_lines,
-    table_of_lines,
-)
-from antecede_audit.eventlog.table_rules import check_table, is_right
+from antecede_audit.eventlog.checked import RUN_ID
+from antecede_audit.eventlog.tables import read_event_table
 from antecede_audit.jobs.event_logs import LogSource, runs_at
-from antecede_audit.judging.copies import Rows
-from antecede_audit.judging.log_columns import READ, EventColumns
-from antecede_audit.judging.run_sizes import RunSize, facts_of
+from antecede_audit.judging.event_columns import READ
+from antecede_audit.judging.verdict import LoadedLog
 
 ArrowTable: TypeAlias = Any
 """pyarrow has no type stubs; the name says at least what is meant."""
@@ -41,46 +29,20 @@ RunFiles: TypeAlias = tuple[int, str | None, list[Path], list[bytes]]
 CHUNK_BYTES: Final = 1 << 20
 """How much of a file is looked at, at a time, while its lines are counted."""
 
-LONGEST_LINE: Final = 1 << 24
-"""JSON is parsed in blocks of so many bytes; no line may be longer than one."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SmallLog:
-    """A log in memory."""
-
-    runs: list[RunSize]
-    table: ArrowTable
-    """All rows: the columns read, and `run`, which stands for the run."""
-    rows: Rows
-
-
-def read_small(files: Sequence[RunFiles], columns: Sequence[str] = READ) -> SmallLog:
+def read_small(files: Sequence[RunFiles], columns: Sequence[str] = READ) -> LoadedLog:
     """The log in these files; `LocalError` names a row that is wrong, if there is one.
 
-    Columns about packets are null where a file lacks them.
+    Columns about packets and traces are null where a file lacks them.
     """
     tables: list[ArrowTable] = []
-    needed = [name for name in columns if name not in PACKET_COLUMNS]
-    packets = [name for name in columns if name in PACKET_COLUMNS]
+    wanted = (*columns, *TRACE_COLUMNS)
     for source, run_id, parts, lines in files:
-        wanted = needed if run_id is not None else [*needed, "run_id"]
-        table = read_rows(parts, lines, wanted, (*packets, *TRACE_COLUMNS))
-        for name in packets:
-            if name not in table.column_names:
-                table = table.append_column(
-                    name, pa.nulls(len(table), event_schema().field(name).type)
-                )
+        table = read_event_table(parts, wanted, unfinished=lines, run_ids=run_id is None)
         if run_id is not None:
-            table = table.append_column("run_id", repeated(run_id, len(table)).cast(pa.string()))
+            table = table.append_column(RUN_ID, repeated(run_id, len(table)).cast(pa.string()))
         tables.append(table.append_column("source", pa.repeat(source, len(table))))
-    table = pa.concat_tables(tables, promote_options="permissive")
-    log = EventColumns(table)
-    return SmallLog(
-        runs=facts_of(log),
-        table=table.append_column("run", pa.array(log.run)),
-        rows=log.rows(),
-    )
+    return LoadedLog.of(pa.concat_tables(tables, promote_options="permissive"))
 
 
 def files_of(sources: Sequence[LogSource], events_max: int) -> list[RunFiles] | None:
@@ -126,61 +88,3 @@ def has_run_ids(file: Path) -> bool:
         return False
     with reading(file):
         return "run_id" in pq.read_schema(file).names
-
-
-def read_rows(
-    files: Sequence[Path],
-    lines: Sequence[bytes],
-    columns: Sequence[str],
-    optional: Sequence[str] = (),
-) -> ArrowTable:
-    """These columns of all the files and lines; the optional ones if some file has them."""
-    parquet = [file for file in files if suffix_of(file) == ".parquet"]
-    every = [*columns, *optional]
-    tables = [read_json(file, every) for file in files if file not in parquet]
-    tables += [read_unfinished(one, every) for one in lines]
-    if parquet:
-        source = common_source(parquet)
-        table = read_table(parquet, source, columns, optional)
-        check_table(table, f"{source}, row", every)
-        tables.append(table.drop("row"))
-    if not tables:
-        return pa.schema([event_schema().field(name) for name in columns]).empty_table()
-    with reading(common_source(list(files) or [Path("these lines")])):
-        return pa.concat_tables(tables, promote_options="permissive")
-
-
-def read_json(file: Path, columns: Sequence[str]) -> ArrowTable:
-    """These columns of a file of JSON lines; null where a line has no such field."""
-    with reading(file):
-        with pa.input_stream(str(file)) as stream:
-            if not stream.read(1):
-                return schema_of_lines(columns).empty_table()
-        try:
-            table = pj.read_json(
-                file,
-                read_options=pj.ReadOptions(block_size=LONGEST_LINE),
-                parse_options=parse_options(columns),
-            ).select(columns)
-        except pa.ArrowInvalid:
-            check_lines(file, columns)
-            raise
-    if not is_right(table, columns):
-        check_lines(file, columns)
-    return table
-
-
-def check_lines(file: Path, columns: Sequence[str]) -> None:
-    """`LocalError` names the first line that is no row of an event log, if there is one."""
-    for number, fields in read_objects(file):
-        with located(f"{file}, line {number}"):
-            check_row(fields, columns)
-
-
-def read_unfinished(lines: bytes, columns: Sequence[str]) -> ArrowTable:
-    """These columns of a file whose writer did not finish it, as far as it goes."""
-    table = table_of_lines(lines, columns)
-    reasons = pc.drop_null(table[REASON])
-    if len(reasons):
-        raise LocalError(f"in an unfinished file, {reasons[0].as_py()}")
-    return table.drop(REASON)

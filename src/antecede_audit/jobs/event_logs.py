@@ -24,16 +24,12 @@ from antecede.eventlog.processes import processes_file, read_files, read_process
 from antecede.eventlog.rules import JUDGED
 from antecede.eventlog.schema import TRACE_COLUMNS
 from antecede_audit.eventlog.leftovers import UnfinishedLog, find_leftovers, torn_file
-from antecede_audit.judging.run_sizes import RunSize
-from antecede_audit.judging.verdict_summary import SUMMARY
+from antecede_audit.judging.event_columns import RunSize
+from antecede_audit.judging.summary import SUMMARY
 from antecede_audit.paths import local_path
 
 WITNESSED: Final = (*JUDGED, *TRACE_COLUMNS)
 """What an audit reads of a log: all that it says about a violation."""
-
-
-ONLY_RUN: Final = "run"
-"""What a run is called in a table that names none."""
 
 
 EVENTS_FOLDER: Final = "events"

@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,14 +28,18 @@ from antecede_audit.jobs.append import (
     run_after,
     without_known,
 )
+from antecede_audit.jobs.limits import ROWS_MAX, fits_here
 from antecede_audit.jobs.outputs import REPLACED, OutputTables, check_apart
-from antecede_audit.parcels import unpacked
 from antecede_audit.paths import is_local_path
-from antecede_audit.shuffle import LocalShuffle, Shuffle
-from antecede_audit.spans import partitioning as packing
-from antecede_audit.spans.causes import COUNTED, WORK_SORT, keyed_workload, workload_batches
+from antecede_audit.shuffle import LocalShuffle, Shuffle, chunks
+from antecede_audit.spans.causes import COUNTED, WORK_TABLE, keyed_workload, workload_batches
 from antecede_audit.spans.formats.catalogue import AUTO
-from antecede_audit.spans.partitioning import partition_records
+from antecede_audit.spans.partitioning import (
+    LINE_TABLE,
+    REJECT_TABLE,
+    SPAN_TABLE,
+    partition_records,
+)
 from antecede_audit.spans.reading import KNOWN, ReadOptions, read_together, record_batches
 from antecede_audit.spans.schemas import EVENTS, REJECTS, STORED_LINES, STORED_SPANS, WORKLOAD
 from antecede_audit.spans.steps import (
@@ -48,12 +51,6 @@ from antecede_audit.spans.steps import (
 )
 from antecede_audit.spans.summary import IngestFacts, IngestSummary, run_named, summary_of
 from antecede_audit.spans.trace_files import FilePart, TraceFiles, find_files, parts_of
-
-SMALL_RECORDS: Final = 500_000
-"""Traces with at most so many spans or lines are ingested in one process: about a gigabyte."""
-
-SMALL_BYTES: Final = 256 << 20
-"""Files that are larger than this, all together, are not even tried."""
 
 
 class DoesNotFitError(Exception):
@@ -71,7 +68,7 @@ def ingest_here(
     unit: str | None = None,
     keep: Sequence[str] = (),
     append: bool = False,
-    records_max: int = SMALL_RECORDS,
+    rows_max: int = ROWS_MAX,
     tell: Callable[[str], None] = lambda _: None,
 ) -> IngestSummary | None:
     """Ingest these traces if they are files here, of few records; None if they are not.
@@ -82,7 +79,7 @@ def ingest_here(
     if not all(is_local_path(path) for path in (*paths, out)):
         return None
     found = find_files(paths)
-    if sum(size for _, size in found.files) > SMALL_BYTES:
+    if not fits_here(0, sum(size for _, size in found.files)):
         return None
     folder = Path(out).absolute()
     check_apart(str(folder), [path for path, _ in found.files])
@@ -95,10 +92,10 @@ def ingest_here(
     if (unchanged := nothing_new(earlier, found)) is not None:
         return unchanged
     known = known_files(earlier)
-    manner = ReadOptions(format_name=format_name, unit=unit, keep=frozenset(keep), known=known)
+    options = ReadOptions(format_name=format_name, unit=unit, keep=frozenset(keep), known=known)
     try:
-        batches = at_most(records_max, records_found(found, manner, earlier, tell))
-        records = LocalShuffle([[*partition_records(batches, 1)]])
+        batches = at_most(rows_max, records_found(found, options, earlier, tell))
+        records = LocalShuffle([partition_records(batches, 1)])
     except DoesNotFitError:
         return None
     asked = IngestRequest(found=found, earlier=earlier, run=run, repair=repair, tell=tell)
@@ -108,7 +105,7 @@ def ingest_here(
 
 def records_found(
     found: TraceFiles,
-    manner: ReadOptions,
+    options: ReadOptions,
     earlier: PreviousIngest | None,
     tell: Callable[[str], None],
 ) -> Iterator[Batch]:
@@ -119,7 +116,7 @@ def records_found(
     yield from record_batches(
         record
         for part in told_parts(found, tell)
-        for record in read_together(part._replace(number=first + part.number), manner)
+        for record in read_together(part._replace(number=first + part.number), options)
     )
 
 
@@ -133,12 +130,12 @@ def told_parts(found: TraceFiles, tell: Callable[[str], None]) -> Iterator[FileP
         yield part
 
 
-def at_most(records_max: int, batches: Iterator[Batch]) -> Iterator[Batch]:
+def at_most(rows_max: int, batches: Iterator[Batch]) -> Iterator[Batch]:
     """The batches, as long as there are no more records in them."""
     count = 0
     for batch in batches:
         count += batch["file"].null_count
-        if count > records_max:
+        if not fits_here(count, rows_max=rows_max):
             raise DoesNotFitError
         yield batch
 
@@ -169,33 +166,33 @@ class IngestRequest:
 def run_ingest(
     asked: IngestRequest,
     records: Shuffle,
-    buckets: int,
+    read_keys: int,
     outputs: AbstractContextManager[OutputTables],
     stack: ExitStack,
 ) -> tuple[IngestSummary, "OrderedCopies | None"]:
     """What records come to, written; and the events, unless nothing of it is new.
 
-    In: parcels of `packing`, in so many buckets.
+    In: what `partition_records` yields, keyed from 0 up to `read_keys`.
     """
     reading, files = count_records(records)
     earlier = None if asked.earlier is None else asked.earlier.summary
     if earlier is not None and asked.found.count == len(reading.skipped):
         skipped = sorted({*asked.found.skipped, *reading.skipped})
         return replace(earlier, skipped=skipped, changed=[]), None
-    records.weighed(stack)
+    records.all_packed(stack)
     asked.tell("finding messages")
-    traffic = extract_messages(records, buckets, reading, asked.repair, stack)
+    traffic = extract_messages(records, read_keys, reading, asked.repair, stack)
     known = traffic.known
     # Whatever is not needed any more goes at once: the disk has to hold all that is left.
     asked.tell("writing what was read")
     tables = stack.enter_context(outputs)
     write_records(tables, records, known)
     tables.write_few("files", pa.table(files.filter(pc.not_equal(files["format"], KNOWN))))
-    records.dropped()
+    records.unpersist()
     asked.tell("putting events in order")
     events = order_events(traffic, stack)
     asked.tell("writing")
-    tables.write_stage(tables.of_run("events"), events.moved(), events.stage(), EVENTS)
+    tables.write_stage(tables.of_run("events"), events.ends(), events.stage(), EVENTS)
     tables.write_processes(known.names.values())
     waiting = write_workload(tables, events)
     changed = changed_files(asked.found, asked.earlier)
@@ -210,26 +207,25 @@ def write_records(tables: OutputTables, records: Shuffle, known: IngestFacts) ->
     """Write what was read: it has names that findings lead back to, and later batches need it."""
     if known.reading.spans:
         stage = partial(stored_spans, keys=list(known.names))
-        tables.write_stage(
-            tables.of_run("spans"), records.only(packing.SPAN_SORT), stage, STORED_SPANS
-        )
+        tables.write_stage(tables.of_run("spans"), records.select(SPAN_TABLE), stage, STORED_SPANS)
     if known.reading.copies:
-        stage = partial(unpacked, schema=STORED_LINES)
-        tables.write_stage(tables.of_run("lines"), records.only(packing.LINE), stage, STORED_LINES)
+        tables.write_stage(tables.of_run("lines"), records.select(LINE_TABLE), chunks, STORED_LINES)
     if known.reading.rejects_by_reason:
-        stage = partial(unpacked, schema=REJECTS)
-        tables.write_stage("rejects", records.only(packing.REJECTED), stage, REJECTS)
+        tables.write_stage("rejects", records.select(REJECT_TABLE), chunks, REJECTS)
     else:
         tables.write_few("rejects", REJECTS.empty_table())
 
 
 def write_workload(tables: OutputTables, events: "OrderedCopies") -> dict[str, int]:
-    """Write what each message waits for, and count what could not be kept of it."""
+    """Write what each message waits for, and count what could not be kept of it.
+
+    It exchanges copies by trace, or by process where there are no traces.
+    """
     tasks = events.by_process.tasks
     work = partial(keyed_workload, numbering=events.numbering, tasks=tasks)
-    moved = events.copies.through(work).moved([WORK_SORT], tasks)
+    by_trace = events.copies.map(work).exchange([WORK_TABLE], tasks)
     stage = partial(workload_batches, first_ns=events.placing.first_ns or 0)
-    return tables.write_stage(tables.of_run("workload"), moved, stage, WORKLOAD, COUNTED)
+    return tables.write_stage(tables.of_run("workload"), by_trace, stage, WORKLOAD, COUNTED)
 
 
 def changed_files(found: TraceFiles, earlier: PreviousIngest | None) -> list[str]:

@@ -24,8 +24,8 @@ from antecede_audit.jobs.worker_files import (
     without_leftovers,
     write_parquet_part,
 )
-from antecede_audit.judging.verdict_summary import SUMMARY
-from antecede_audit.shuffle import Shuffle, Stage
+from antecede_audit.judging.summary import SUMMARY
+from antecede_audit.shuffle import LastStage, Shuffle
 
 TABLES: Final = ("events", "workload", "processes", "spans", "lines", "rejects", "files")
 REPLACED: Final = (*TABLES, SUMMARY)
@@ -62,21 +62,21 @@ class OutputTables:
     def write_stage(
         self,
         table: str,
-        parcels: Shuffle,
-        stage: Stage,
+        rows: Shuffle,
+        stage: LastStage,
         schema: Schema,
         counted: Sequence[str] = (),
     ) -> dict[str, int]:
-        """Write what a stage makes of parcels, and sum up some more columns that it has."""
-        sums = self._write_parts(table, parcels, stage, schema, counted)
+        """Write what a last stage makes of rows, and sum up some more columns that it has."""
+        sums = self._write_parts(table, rows, stage, schema, counted)
         del sums[ROWS]
         return sums
 
     def _write_parts(
         self,
         table: str,
-        parcels: Shuffle,
-        stage: Stage,
+        rows: Shuffle,
+        stage: LastStage,
         schema: Schema,
         counted: Sequence[str],
         numbered: TaskNumber = next_task,
@@ -92,7 +92,7 @@ class OutputTables:
             counted=counted,
             numbered=numbered,
         )
-        sums = parcels.gathered(writing, SUMS).to_pylist()
+        sums = rows.collect_last(writing, SUMS).to_pylist()
         if not without_leftovers(here):
             write_table(here, schema.empty_table())
         sums_of = dict.fromkeys((*counted, ROWS), 0)

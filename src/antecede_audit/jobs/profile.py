@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 
 from antecede.core.errors import LocalError
 from antecede.eventlog.atomic_files import os_errors_as_local, replace_folder_atomically
-from antecede.eventlog.layout import PARTITION, common_source, partition_folder, run_id_of
-from antecede.eventlog.parquet import ArrowTable, read_table, reading
+from antecede.eventlog.layout import PARTITION, partition_folder, run_id_of
+from antecede.eventlog.parquet import ArrowTable, reading
 from antecede.eventlog.rules import JUDGED
-from antecede_audit.eventlog.table_rules import check_table
+from antecede_audit.eventlog.tables import read_event_table
 from antecede_audit.measure.distributions import by_run, merged
 from antecede_audit.measure.instants import in_order, instants_of
 from antecede_audit.measure.profile import (
@@ -178,10 +178,7 @@ def read(files: Sequence[Path], columns: Sequence[str]) -> ArrowTable:
 
 def read_log(files: Sequence[Path]) -> ArrowTable:
     """The event log in these files; `LocalError` names a row that is wrong, if there is one."""
-    source = common_source(list(files))
-    table = read_table(files, source, JUDGED)
-    check_table(table, f"{source}, row", JUDGED)
-    return table
+    return read_event_table(files, JUDGED)
 
 
 def write(folder: Path, table: ArrowTable, runs: Iterable[str]) -> None:

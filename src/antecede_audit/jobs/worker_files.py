@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,7 +11,8 @@ from pyarrow import parquet as pq
 Batch: TypeAlias = Any
 """pyarrow has no type stubs; the name says at least what is meant."""
 
-Stage: TypeAlias = Callable[[Iterable[Batch]], Iterator[Batch]]
+Rows = TypeVar("Rows")
+"""What stages are given."""
 
 TaskNumber: TypeAlias = Callable[[Path], tuple[int, int]]
 """By the folder that it writes to: the number of a task, and of the attempt at it."""
@@ -48,15 +49,15 @@ def encodings(schema: Any) -> dict[str, Any]:  # noqa: ANN401 pyarrow has no typ
 
 
 def write_parquet_part(
-    batches: Iterable[Batch],
-    stage: Stage,
+    rows: Iterable[Rows],
+    stage: Callable[[Iterable[Rows]], Iterator[Batch]],
     folder: str,
     names: Sequence[str],
     counted: Sequence[str],
     numbered: TaskNumber,
 ) -> Iterator[Batch]:
-    """Write what a stage makes of parcels into a file; out come the sums of some columns, and
-    how many rows there are.
+    """Write what a stage makes of the rows of a task into a file; out come the sums of some
+    columns, and how many rows there are.
 
     A task that is done again replaces its file.
     """
@@ -68,11 +69,11 @@ def write_parquet_part(
     sums = dict.fromkeys((*counted, ROWS), 0)
     writer = None
     try:
-        for rows in stage(batches):
+        for batch in stage(rows):
             for name in counted:
-                sums[name] += pc.sum(rows[name]).as_py() or 0
-            sums[ROWS] += rows.num_rows
-            wanted = rows.select(names)
+                sums[name] += pc.sum(batch[name]).as_py() or 0
+            sums[ROWS] += batch.num_rows
+            wanted = batch.select(names)
             if writer is None:
                 writer = pq.ParquetWriter(unfinished, wanted.schema, **encodings(wanted.schema))
             writer.write_batch(wanted)

@@ -6,35 +6,28 @@ twice: as they were recorded, for reports, and by the clock that events are judg
 same unless clocks had to be repaired.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from antecede_audit.columns.arrays import (
+    ABSENT,
+    dense_ranks,
+    pair_keys,
+    scattered,
+    stable_order,
+)
+from antecede_audit.columns.arrow_rows import Flags, Integers
 from antecede_audit.columns.packed_batch import pack_integers, unpack_integers
 
-Integers: TypeAlias = NDArray[np.int64]
-Flags: TypeAlias = NDArray[np.bool_]
 ArrowBatch: TypeAlias = Any
 """pyarrow has no type stubs; the name says at least what is meant."""
 
-NEVER: Final = -1
+NEVER: Final = ABSENT
+"""The position of an event that does not exist."""
 INT_BITS: Final = 32
-LATEST: Final = int(np.iinfo(np.int64).max)
-GAPS_MAX: Final = 4
-"""Numbers are looked up in a table if it has at most so many entries for each that is used."""
-
-CLUSTER_MAX: Final = 1 << 40
-"""Numbers further apart than this are renumbered first, so that sums of them cannot overflow."""
-
-SORTED_BITS: Final = 62
-"""So many bits of a key and of its place fit an integer."""
-
-SHORT_BITS: Final = 16
-"""Keys of so many bits are put in order without comparing them."""
-
 CLOCK: Final = "clock_ns"
 TRACE: Final = "trace"
 ROW_COLUMNS: Final = ("run", "channel", "sequence", "delivered", "position", "time_ns")
@@ -101,15 +94,6 @@ class Rows:
             clock_ns=time_ns + moved_ns if moved_ns.any() else time_ns,
             trace=trace,
         )
-
-
-def offset_of_each(process: Integers, offsets: Mapping[int, int]) -> Integers:
-    """What is added to the clock of each of these processes: 0 unless it is said."""
-    known = np.array(sorted(offsets.items()), np.int64).reshape(-1, 2)
-    if not len(known):
-        return np.zeros_like(process)
-    place = np.minimum(np.searchsorted(known[:, 0], process), len(known) - 1)
-    return np.where(known[place, 0] == process, known[place, 1], 0)
 
 
 ROW_FIELDS: Final = tuple(field.name for field in fields(Rows))
@@ -224,21 +208,6 @@ def gather_copies(rows: Rows) -> CopiesOfRows:
     return CopiesOfRows(copies=copies, of_row=of_row, messages=message[first])
 
 
-def scattered(count: int, at: Integers, values: Integers, missing: int = 0) -> Integers:
-    """So many numbers, with these values at these places."""
-    numbers: Integers = np.full(count, missing, np.int64)
-    numbers[at] = values
-    return numbers
-
-
-def extremes(group: Integers, values: Integers, count: int) -> tuple[Integers, Integers]:
-    """The least and the greatest value of each of so many groups."""
-    low, high = np.full(count, LATEST), np.full(count, -LATEST)
-    np.minimum.at(low, group, values)
-    np.maximum.at(high, group, values)
-    return low, high
-
-
 def copy_keys(rows: Rows) -> tuple[Integers, Integers]:
     """Equal for rows about the same message and process, different for others; and for messages.
 
@@ -256,59 +225,3 @@ def process_keys(run: Integers, process: Integers) -> Integers:
     if int(run.max(initial=0)) == low:
         return process
     return (run - low) * (int(process.max(initial=0)) + 2) + process
-
-
-def dense_ranks(keys: Integers) -> tuple[Integers, int]:
-    """Equal keys as equal numbers, from 0 in the order of the keys, and how many there are."""
-    if not len(keys):
-        return keys, 0
-    low = keys.min()
-    span = int(keys.max()) - int(low) + 1
-    if span > GAPS_MAX * len(keys):
-        unique, numbers = np.unique(keys, return_inverse=True)
-        return numbers, len(unique)
-    used = np.zeros(span, np.int64)
-    used[keys - low] = 1
-    number = np.cumsum(used) - 1
-    return number[keys - low], int(number[-1]) + 1
-
-
-def stable_order(keys: Integers) -> Integers:
-    """Where the smallest key stands, the next one, and so on; equal ones as they stand."""
-    bits = len(keys).bit_length()
-    span = (int(keys.max()) - int(keys.min())).bit_length() if len(keys) else 0
-    if span <= SHORT_BITS and len(keys):
-        return np.argsort((keys - keys.min()).astype(np.uint16), kind="stable")
-    if not len(keys) or span + bits > SORTED_BITS:
-        return np.argsort(keys, kind="stable")
-    # Sorting numbers is twice as fast as sorting places by them.
-    packed = ((keys - keys.min()) << bits) | np.arange(len(keys))
-    packed.sort()
-    order: Integers = packed & ((1 << bits) - 1)
-    return order
-
-
-def equal_runs(numbers: Integers) -> list[tuple[int, int]]:
-    """Where each stretch of equal numbers begins and ends."""
-    if not len(numbers):
-        return []
-    starts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist()]
-    return list(zip(starts, [*starts[1:], len(numbers)], strict=True))
-
-
-def pair_keys(first: Integers, second: Integers) -> Integers:
-    """A key for each pair, with few gaps: `first` are small numbers, `second` cluster by them."""
-    if len(second) and float(second.max()) - float(second.min()) > CLUSTER_MAX:
-        second, _ = dense_ranks(second)
-    groups = int(first.max()) + 1 if len(first) else 0
-    low, high = extremes(first, second, groups)
-    width = np.maximum(high - low + 1, 0)
-    base = np.cumsum(width) - width
-    keys: Integers = base[first] + second - low[first]
-    return keys
-
-
-def column_of(table: ArrowBatch, name: str) -> Integers:
-    """A column of an Arrow table as 64-bit integers; where there is none, `NEVER`."""
-    values: Integers = table.column(name).fill_null(NEVER).to_numpy().astype(np.int64, copy=False)
-    return values

@@ -1,10 +1,12 @@
 """Findings in words a human follows.
 
 A violation reads: who delivered what too early, what was late, and then, after a colon, the path of
-events by which the late message caused the early one.
+events by which the late message caused the early one. Times have three digits, or as many as it
+takes to tell them apart.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
 from antecede.eventlog.schema import Event
@@ -19,12 +21,21 @@ from antecede_audit.judging.findings import (
     SelfCause,
     Violation,
 )
-from antecede_audit.judging.moments import moment
 
 Names: TypeAlias = Mapping[int, str]
 
 SHOWN: Final = 5
-"""How many findings of a verdict are told unless the caller wants more."""
+"""5 findings of a verdict are told unless the caller wants more."""
+
+DATES_FROM_NS: Final = 10**17
+DATES_TO_NS: Final = 10**19
+"""No run lasts for years, so a time in between is one since 1970: from 1973 to 2286."""
+
+DIGITS: Final = 3
+NS_DIGITS: Final = 9
+"""Digits of a second after the point."""
+
+UNITS: Final = (("s", 10**9), ("ms", 10**6), ("µs", 10**3), ("ns", 1))
 
 
 def explain(finding: Finding, names: Names | None = None) -> str:
@@ -36,18 +47,18 @@ def explain(finding: Finding, names: Names | None = None) -> str:
     if isinstance(finding, Duplicate):
         return (
             f"{name(finding.process, people)} delivered {message} {times(finding.deliveries)}, "
-            f"first at {moment(finding.first_delivered_ns, [finding.last_delivered_ns])} "
-            f"and last at {moment(finding.last_delivered_ns, [finding.first_delivered_ns])}."
+            f"first at {time_text(finding.first_delivered_ns, [finding.last_delivered_ns])} "
+            f"and last at {time_text(finding.last_delivered_ns, [finding.first_delivered_ns])}."
         )
     if isinstance(finding, Loss):
         return (
             f"{name(finding.target, people)} never delivered {message}, "
-            f"sent to it at {moment(finding.submitted_ns)}."
+            f"sent to it at {time_text(finding.submitted_ns)}."
         )
     if isinstance(finding, Invention):
         return (
             f"{name(finding.process, people)} delivered {message} "
-            f"at {moment(finding.delivered_ns)}, but nobody had sent it there."
+            f"at {time_text(finding.delivered_ns)}, but nobody had sent it there."
         )
     assert isinstance(finding, SelfCause)
     return f"According to the log {message} caused itself: its order of events cannot be right."
@@ -86,11 +97,14 @@ def explain_violation(violation: Violation, names: Names) -> str:
     """The verdict first, then the path that is its reason."""
     told_ns = told_times(violation)
     relation = "sent before it" if violation.kind == "fifo" else "which caused it"
+    early_at, late_at = (
+        time_text(time_ns, told_ns)
+        for time_ns in (violation.early_delivered_ns, violation.late_delivered_ns)
+    )
     return (
         f"{name(violation.process, names)} delivered {message_name(violation.early, names)} "
-        f"at {moment(violation.early_delivered_ns, told_ns)}, "
-        f"but {message_name(violation.late, names)}, {relation}, "
-        f"only at {moment(violation.late_delivered_ns, told_ns)}{explain_path(violation, names)}."
+        f"at {early_at}, but {message_name(violation.late, names)}, {relation}, "
+        f"only at {late_at}{explain_path(violation, names)}."
     )
 
 
@@ -111,7 +125,7 @@ def explain_path(violation: Violation, names: Names) -> str:
     before, told_ns = first, told_times(violation)
     for event in violation.witness[1:]:
         if event.kind == "delivered":
-            when = moment(event.time_ns, told_ns)
+            when = time_text(event.time_ns, told_ns)
             story += f"; {name(event.process, names)} delivered it at {when}"
         elif before.kind == "delivered":
             story += f" and then sent {event.sequence} to {receiver(event, names)}"
@@ -146,3 +160,39 @@ def name(process: int, names: Names) -> str:
 def times(count: int) -> str:
     """How often, in words."""
     return "twice" if count == 2 else f"{count} times"
+
+
+def time_text(time_ns: int, among: Collection[int] = ()) -> str:
+    """A time for people: a date if it can only be one, else how long after the run began.
+
+    It has three digits; if it is shown `among` others, as many as tell all of them apart.
+    """
+    times_ns = {time_ns, *among}
+    digits = DIGITS
+    while len({with_digits(one, digits) for one in times_ns}) < len(times_ns):
+        digits += 1
+    return with_digits(time_ns, digits)
+
+
+def with_digits(time_ns: int, digits: int) -> str:
+    """A time with this number of digits: all of it, or of a date those after the point."""
+    if DATES_FROM_NS <= time_ns < DATES_TO_NS:
+        decimals = min(digits, NS_DIGITS)
+        whole, rest = divmod(rounded(time_ns, NS_DIGITS - decimals), 10**NS_DIGITS)
+        fraction = f"{rest:0{NS_DIGITS}d}"[:decimals]
+        return f"{datetime.fromtimestamp(whole, UTC):%Y-%m-%d %H:%M:%S}.{fraction} UTC"
+    size_ns = abs(time_ns)
+    size_ns = rounded(size_ns, min(len(str(size_ns)) - digits, NS_DIGITS))
+    unit, length = next((one for one in UNITS if size_ns >= one[1]), ("ms", 10**6))
+    whole, rest = divmod(size_ns, length)
+    fraction = f"{rest:0{len(str(length)) - 1}d}".rstrip("0") if rest else ""
+    sign = "-" if time_ns < 0 and size_ns else ""
+    return f"{sign}{whole}{'.' if fraction else ''}{fraction} {unit}"
+
+
+def rounded(number: int, zeros: int) -> int:
+    """The nearest number that ends in this number of zeros."""
+    if zeros <= 0:
+        return number
+    step: int = 10**zeros
+    return (number + step // 2) // step * step

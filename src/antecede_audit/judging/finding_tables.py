@@ -10,11 +10,11 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from antecede_audit.columns.arrow_rows import Schema
-from antecede_audit.judging.copies import Flags, Integers, dense_ranks, offset_of_each, stable_order
+from antecede_audit.columns.arrays import dense_ranks, offset_of_each, stable_order
+from antecede_audit.columns.arrow_rows import Flags, Integers, Schema
 from antecede_audit.judging.findings import IDENTITY_COLUMNS, VIOLATION_COLUMNS
 from antecede_audit.judging.raw_findings import DUPLICATE, INVENTION, LOSS
-from antecede_audit.judging.verdict_summary import CLEAR, GRADES, KINDS, POSSIBLE, RECORDED
+from antecede_audit.judging.summary import CLEAR, GRADES, KINDS, POSSIBLE, RECORDED
 
 ArrowTable: TypeAlias = Any
 """pyarrow has no type stubs; the name says at least what is meant."""

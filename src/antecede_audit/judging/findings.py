@@ -1,8 +1,8 @@
 """What an audit can find. Findings are values about data: rows of a table, never exceptions."""
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias
 
 from antecede.eventlog.schema import Event
 
@@ -66,6 +66,19 @@ class Violation:
     early_operation: str | None = None
     """What that step is called."""
     late_operation: str | None = None
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Self:
+        """A row of the violations table as a value, without a witness."""
+        return cls(
+            process=row["process"],
+            early=MessageId(row["early_sender"], row["early_sequence"]),
+            early_delivered_ns=row["early_delivered_ns"],
+            late=MessageId(row["late_sender"], row["late_sequence"]),
+            late_delivered_ns=row["late_delivered_ns"],
+            witness=(),
+            **{name: row.get(name) for name in IDENTITY_COLUMNS},
+        )
 
     @property
     def held_back_ns(self) -> int:

@@ -1,27 +1,33 @@
-"""Judges the copies of one slice: lines their events up for the kernel and reads its findings.
+"""Between copies and the kernel: lines their events up for it, and reads what it has found.
 
 Within a slice the events of a process stand in the order of their positions, and a delivery comes
 no earlier than the submission; between processes the clock is followed. Runs for which that is
-impossible are named, not judged.
+impossible are named, not judged: they are lined up without a clock, or judged as a circle.
+
+A few comparisons for each event tell first which copies can be late at all. A copy is late if
+something that it caused was delivered before it, at the same process. So one of these must have
+been delivered there before it: a later message of the same sender, or a message whose sender had
+heard, when it submitted it, of something that was submitted no earlier than the copy. Most messages
+that overtake another on their way are neither, and the fewer copies the kernel has to watch, the
+narrower are the sets that it carries along.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
-from antecede_audit.judging.copies import (
-    LATEST,
-    Copies,
-    Flags,
-    Integers,
-    dense_ranks,
-    pair_keys,
-    process_keys,
-    stable_order,
-)
+from antecede_audit.columns.arrays import LATEST, dense_ranks, pair_keys, stable_order
+from antecede_audit.columns.arrow_rows import Flags, Integers
+from antecede_audit.judging.copies import Copies, process_keys
 from antecede_audit.judging.definition import PROCESS, Order
-from antecede_audit.judging.kernel import NONE, CausalPass
+from antecede_audit.judging.kernel import (
+    NONE,
+    CausalPass,
+    graph_order,
+    settle,
+    settled_overtakings,
+)
 
 BITS_MAX: Final = 1 << 14
 """Sets of messages in flight are at most this wide; for wider ones there is a pass for each part.
@@ -31,7 +37,11 @@ It bounds memory: a message in flight carries one such set, of 2 KiB then.
 
 NOTHING: Final = np.zeros(0, np.int64)
 SPARSE: Final = 8
-"""Keys are put in order by way of a table if it has at most so many entries for each."""
+"""Keys are put in order by way of a table if it has at most 8 entries for each."""
+
+EVENT_COLUMNS: Final = 4
+SETTLED_MESSAGES: Final = 4096
+"""4,096 messages are followed through a contradictory log at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,3 +331,108 @@ def packed(*columns: Integers) -> bytes:
     for place, column in enumerate(columns):
         rows[:, place] = column
     return rows.tobytes()
+
+
+def could_be_late(events: KernelEvents, messages: MessageIndex, copies: int) -> Flags:
+    """Which of so many copies may be late, as far as these events tell.
+
+    In: events by place and position, whose times never go back along a place.
+    """
+    is_delivery = events.copy != NONE
+    begun = starts_of(events, messages, int(events.place.max(initial=0)) + 1)
+    # What a place has heard of: the latest start among what was delivered so far.
+    heard = highest_so_far(events.place, np.where(is_delivery, begun[events.message], 0))
+    known = np.zeros(len(begun), np.int64)
+    known[events.message[~is_delivery]] = heard[~is_delivery]
+    place, message = events.place[is_delivery], events.message[is_delivery]
+    start = begun[message]
+    flagged = is_passed(place, known[message], start)
+    channel, _ = dense_ranks(
+        place * (int(messages.place.max(initial=0)) + 1) + messages.place[message]
+    )
+    order = stable_order(channel)
+    flagged[order] |= is_passed(channel[order], start[order], start[order])
+    late = np.zeros(copies, np.bool_)
+    late[events.copy[is_delivery]] = flagged
+    return late
+
+
+def starts_of(events: KernelEvents, messages: MessageIndex, places: int) -> Integers:
+    """When each message was submitted, from 1 on, as a small number; 0 if nobody knows."""
+    begun: Integers = np.full(len(messages.position), LATEST)
+    is_submission = events.copy == NONE
+    begun[events.message[is_submission]] = events.clock_ns[is_submission]
+    known = begun != LATEST
+    if not known.any():
+        return np.zeros(len(begun), np.int64)
+    low = int(begun[known].min())
+    if float(begun[known].max()) - low >= float(LATEST) / (places + 1) - 2:
+        begun[known] = np.unique(begun[known], return_inverse=True)[1]
+        low = 0
+    return np.where(known, begun - low + 1, 0)
+
+
+def highest_so_far(group: Integers, value: Integers) -> Integers:
+    """The greatest value of each group up to each of its members; groups stand in order."""
+    width = int(value.max(initial=0)) + 1
+    highest: Integers = np.maximum.accumulate(group * width + value) - group * width
+    return highest
+
+
+def is_passed(group: Integers, value: Integers, start: Integers) -> Flags:
+    """Whether an earlier member of the same group has a value no less than one's own start."""
+    width = max(int(value.max(initial=0)), int(start.max(initial=0))) + 1
+    passed = np.zeros(len(group), np.bool_)
+    highest = np.maximum.accumulate(group * width + value)[:-1]
+    passed[1:] = highest >= (group * width + start)[1:]
+    # What nobody saw submitted is not looked at.
+    passed &= start > 0
+    return passed
+
+
+def judge_cycle(
+    events: KernelEvents, places: int, order: Order, may_be_late: Flags, counted: Flags
+) -> tuple[Overtakings, int]:
+    """What came too early, and how many of the counted messages happen before themselves.
+
+    Every message's past is settled by going through the events until nothing is news. In: events
+    by place and position; only copies that are flagged can be late.
+    """
+    deliveries = events.chosen(events.copy != NONE)
+    sent_here = may_be_late[deliveries.copy].astype(np.int64)
+    rows = packed(deliveries.place, deliveries.message, deliveries.copy, sent_here)
+    strand, strands = strands_of(events, order)
+    lined_up = packed(strand, events.message, events.copy, events.copy)
+    messages = len(counted)
+    found: list[int] = []
+    caused = 0
+    for first in range(0, messages, SETTLED_MESSAGES):
+        last = min(first + SETTLED_MESSAGES, messages)
+        before = settle(strands, messages, lined_up, first, last)
+        found += settled_overtakings(places, rows, before, first, last)
+        caused += sum(
+            before[message] >> (message - first) & 1
+            for message in range(first, last)
+            if counted[message]
+        )
+    pairs = np.array(found, np.int64).reshape(-1, 2)
+    return Overtakings(early=pairs[:, 0], late=pairs[:, 1], stalled=NOTHING), caused
+
+
+def in_causal_order(events: KernelEvents, places: int, messages: int) -> tuple[KernelEvents, int]:
+    """The same events with their place in a causal order as time, and how many have none.
+
+    In: events by place and position.
+    """
+    # The clock is a hint: the nearer to it the order, the fewer messages are in flight at once.
+    hint_ns = events.clock_ns.copy()
+    starts = np.flatnonzero(np.diff(events.place, prepend=NONE))
+    for place_ns in np.split(hint_ns, starts[1:]):
+        np.maximum.accumulate(place_ns, out=place_ns)
+    hinted = events.chosen(np.argsort(hint_ns, kind="stable"))
+    numbers = np.arange(len(hint_ns))
+    rows, stuck = graph_order(
+        places, messages, packed(hinted.place, hinted.message, hinted.copy, numbers)
+    )
+    order: Integers = np.frombuffer(rows, "<i8").reshape(-1, EVENT_COLUMNS)[:, -1]
+    return replace(hinted.chosen(order), clock_ns=numbers), stuck

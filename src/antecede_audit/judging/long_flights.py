@@ -11,16 +11,9 @@ from typing import Final
 
 import numpy as np
 
-from antecede_audit.judging.copies import (
-    LATEST,
-    NEVER,
-    ArrowBatch,
-    Copies,
-    Flags,
-    Integers,
-    dense_ranks,
-    pair_keys,
-)
+from antecede_audit.columns.arrays import LATEST, dense_ranks, pair_keys
+from antecede_audit.columns.arrow_rows import Flags, Integers
+from antecede_audit.judging.copies import NEVER, ArrowBatch, Copies
 from antecede_audit.judging.definition import PROCESS, Order
 from antecede_audit.judging.kernel import NONE, CausalPass
 from antecede_audit.judging.kernel_input import (

@@ -28,12 +28,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from antecede_audit.columns.arrays import equal_runs
+from antecede_audit.columns.arrow_rows import Integers
 from antecede_audit.columns.packed_batch import pack_integers, unpack_integers
-from antecede_audit.judging.copies import (
-    ArrowBatch,
-    Integers,
-    equal_runs,
-)
+from antecede_audit.judging.copies import ArrowBatch
 from antecede_audit.judging.definition import ORDERS
 
 ArrowTable: TypeAlias = Any

@@ -151,6 +151,15 @@ class SlicePlan:
         """The same cut, of which only these slices are of interest."""
         return replace(self, wanted=frozenset(wanted))
 
+    def counting(self, other: "SlicePlan") -> "SlicePlan":
+        """The same cut; slices, overlap and blurs are told as if those of another were its own."""
+        return replace(
+            self,
+            count=self.count + other.count,
+            overlap_ns=max(self.overlap_ns, other.overlap_ns),
+            blurs=self.blurs | other.blurs,
+        )
+
     def _add_cells(self, start_ns: int, width_ns: int, first: list[int], last: list[int]) -> None:
         self.base.append(len(self.first))
         self.start_ns.append(start_ns)

@@ -1,173 +1,124 @@
-"""The summary of an audit: what is counted of violations, in parts that can be put together."""
+"""What an audit came to, as `summary.json` holds it, and what else whoever asked is told."""
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, field
-from typing import Final, Self, TypeAlias
+from dataclasses import asdict, dataclass
+from typing import Any, Final, TypeAlias
 
-import numpy as np
-
-from antecede_audit.judging.copies import Integers, dense_ranks
 from antecede_audit.judging.definition import Order
-from antecede_audit.judging.finding_tables import Columns, joint_key
-from antecede_audit.judging.raw_findings import (
-    CAUSED,
-    DUPLICATE,
-    INVENTION,
-    LOSS,
-    MESSAGES,
-    ORDER_CODES,
-)
-from antecede_audit.judging.run_sizes import RunSize
-from antecede_audit.judging.verdict_summary import (
-    CHANNELS,
-    GRADES,
-    KINDS,
-    QUANTILES,
-    AuditSummary,
-    ChannelCount,
-    JudgingMethod,
-)
+from antecede_audit.judging.findings import Violation
 
-VALUES_MAX: Final = 1 << 14
-"""Of each part so many durations are remembered; of more, as many at equal distances."""
+QUANTILES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
+KINDS: Final = ("fifo", "transitive")
+CHANNELS: Final = 20
+"""So many of the channels most affected are named."""
 
-Counts: TypeAlias = Mapping[tuple[int, int], tuple[int, int]]
-"""By kind of finding and order: how many there are, and the sum of their numbers."""
+RECORDED: Final = "recorded"
+CLEAR: Final = "clear"
+POSSIBLE: Final = "possible"
+GRADES: Final = {
+    RECORDED: "by the clocks as they were recorded",
+    CLEAR: "by more than the clocks involved had to be moved",
+    POSSIBLE: "by less than the clocks involved had to be moved, so that they are only possible",
+}
+"""What a violation rests on."""
+
+TABLES: Final = ("violations", "duplicates", "losses", "inventions")
+SUMMARY: Final = "summary.json"
+REPLACED: Final = (*TABLES, SUMMARY)
+"""What an audit replaces, all together; the summary last."""
+
+Found: TypeAlias = tuple[str, Violation]
+"""A violation, and the id of its run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ViolationFigures:
-    """What is counted of violations."""
+class ChannelCount:
+    """At `process`, messages of one sender came before those of another, or of itself."""
 
-    kinds: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
-    grades: dict[str, int] = field(default_factory=lambda: dict.fromkeys(GRADES, 0))
-    held_back_ns: list[int] = field(default_factory=list)
-    """How long causal delivery would have held messages back, in order, or some of that."""
-    weights: list[int] = field(default_factory=list)
-    """How many messages each of these stands for."""
-    channels: list[ChannelCount] = field(default_factory=list)
-    """Those with most violations, by number and then by name."""
+    run_id: str
+    process: int
+    early_sender: int
+    late_sender: int
+    violations: int
+    held_back_ns: int
+    """The median."""
+    held_back_ns_max: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgingMethod:
+    """How the log was judged."""
+
+    slices: int
+    overlap_ns: int
+    """How far the slices of one run reach into the next, at most."""
+    long_flights: int
+    """Copies longer under way than that, which were judged apart."""
+    sequential: dict[str, list[str]]
+    """The runs whose clocks were not followed everywhere, and why."""
+    clock_offsets_ns: dict[str, dict[str, int]]
+    """By run and process: what was added to clocks before a large run was judged."""
+    blurred: dict[str, float]
+    """By run: for which part of its time the clock was not looked at at all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditSummary:
+    """The counts of one audit."""
+
+    events: int
+    messages: int
+    """Submitted."""
+    deliveries: int
+    """Repeated ones included."""
+    processes: int
+    """Of the run that has most."""
+    runs: int
+    violations: dict[str, int]
+    """By kind."""
+    order: Order
+    """Which events of a process count as ordered: all of them, or those of one trace."""
+    violations_by_order: dict[Order, int]
+    """How many violations there are if all events of a process are ordered, and if those of a
+    trace are; without traces that is the same."""
+    duplicates: int
+    losses: int
+    inventions: int
+    """Deliveries of messages that were not submitted there."""
+    cut_off: dict[str, dict[str, int | None]]
+    """By run and process: since when its log breaks off; None if nothing is left of it."""
+    unknown: dict[str, int]
+    """What would be losses and inventions if the logs that break off were whole."""
+    self_caused: int
+    """Messages that happen before themselves, as the log has it."""
+    grades: dict[str, int]
+    """How many violations rest on what: `GRADES`."""
+    held_back_ns: dict[str, int] | None
+    """Quantiles; None if there are no violations."""
+    channels: list[ChannelCount]
+    """Those with most violations."""
+    method: JudgingMethod
 
     @property
-    def violations(self) -> int:
-        """How many there are."""
-        return sum(self.kinds.values())
+    def violation_count(self) -> int:
+        """How many messages were delivered too early."""
+        return sum(self.violations.values())
 
-    @classmethod
-    def of(cls, early: Columns, names: Sequence[str]) -> Self:
-        """What is to be counted of these violations. In: what `latest_cause_of_each` returns."""
-        ordered = np.sort(early["held_back_ns"])
-        kept = min(len(ordered), VALUES_MAX)
-        ends = np.arange(1, kept + 1) * len(ordered) // max(1, kept)
-        return cls(
-            kinds={kind: int((early["kind"] == n).sum()) for n, kind in enumerate(KINDS)},
-            grades={grade: int((early["grade"] == n).sum()) for n, grade in enumerate(GRADES)},
-            held_back_ns=ordered[ends - 1].tolist(),
-            weights=np.diff(ends, prepend=0).tolist(),
-            channels=channels_of(early, names),
-        )
+    @property
+    def causal(self) -> bool:
+        """Whether no message was delivered too early."""
+        return self.violation_count == 0
 
-    @classmethod
-    def joined(cls, parts: Sequence[Self]) -> Self:
-        """All parts together; no channel is in two of them."""
-        ordered = sorted(
-            pair for part in parts for pair in zip(part.held_back_ns, part.weights, strict=True)
-        )
-        return cls(
-            kinds={kind: sum(part.kinds[kind] for part in parts) for kind in KINDS},
-            grades={grade: sum(part.grades[grade] for part in parts) for grade in GRADES},
-            held_back_ns=[value for value, _ in ordered],
-            weights=[weight for _, weight in ordered],
-            channels=sorted((one for part in parts for one in part.channels), key=rank_of)[
-                :CHANNELS
-            ],
-        )
-
-    def quantiles(self) -> dict[str, int] | None:
-        """Quantiles of how long messages would have been held back; None if there are none."""
-        if not self.weights:
-            return None
-        counted = np.cumsum(self.weights)
-        return {
-            name: self.held_back_ns[int(np.searchsorted(counted, np.ceil(share * counted[-1])))]
-            for name, share in QUANTILES.items()
-        }
-
-    def packed(self) -> bytes:
-        """As `unpacked` takes it."""
-        return json.dumps(asdict(self)).encode()
-
-    @classmethod
-    def unpacked(cls, data: bytes) -> Self:
-        """What was packed."""
-        fields = json.loads(data)
-        channels = [ChannelCount(**one) for one in fields.pop("channels")]
-        return cls(**fields, channels=channels)
+    def as_object(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return asdict(self)
 
 
-def rank_of(channel: ChannelCount) -> tuple[int | str, ...]:
-    """What channels are listed by."""
-    return -channel.violations, *astuple(channel)[:4]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditResult:
+    """What an audit leaves besides its tables."""
 
-
-def channels_of(early: Columns, names: Sequence[str]) -> list[ChannelCount]:
-    """The channels with most violations."""
-    keys = ("run", "process", "early_sender", "late_sender")
-    ranks: Integers = np.argsort(np.argsort(names))[early["run"]] if len(names) else early["run"]
-    number, _ = dense_ranks(joint_key([ranks, *(early[name] for name in keys[1:])]))
-    counts = np.bincount(number)
-    found = []
-    for place in np.argsort(-counts, kind="stable")[:CHANNELS].tolist():
-        ours = np.flatnonzero(number == place)
-        held_back_ns = np.sort(early["held_back_ns"][ours])
-        count = len(ours)
-        run, process, early_sender, late_sender = (int(early[name][ours[0]]) for name in keys)
-        found.append(
-            ChannelCount(
-                run_id=names[run],
-                process=process,
-                early_sender=early_sender,
-                late_sender=late_sender,
-                violations=count,
-                held_back_ns=int(held_back_ns[(count + 1) // 2 - 1]),
-                held_back_ns_max=int(held_back_ns[-1]),
-            )
-        )
-    return found
-
-
-def summary_of(
-    runs: Sequence[RunSize],
-    counts: Counts,
-    figures: Mapping[Order, ViolationFigures],
-    order: Order,
-    judged: Order,
-    method: JudgingMethod,
-) -> AuditSummary:
-    """The counts of everything.
-
-    `order` is what was asked for; `judged` the one that violations are shown by, which is another
-    only if there are no traces.
-    """
-    shown = figures[judged]
-    return AuditSummary(
-        events=sum(run.events for run in runs),
-        messages=counts.get((MESSAGES, 0), (0, 0))[1],
-        deliveries=sum(run.deliveries for run in runs),
-        processes=max((run.processes for run in runs), default=0),
-        runs=len(runs),
-        violations=shown.kinds,
-        order=order,
-        violations_by_order={each: figures.get(each, shown).violations for each in ORDER_CODES},
-        duplicates=counts.get((DUPLICATE, 0), (0, 0))[0],
-        losses=counts.get((LOSS, 0), (0, 0))[0],
-        inventions=counts.get((INVENTION, 0), (0, 0))[0],
-        self_caused=counts.get((CAUSED, ORDER_CODES[judged]), (0, 0))[1],
-        cut_off={},
-        unknown={"losses": 0, "inventions": 0},
-        grades=shown.grades,
-        held_back_ns=shown.quantiles(),
-        channels=shown.channels,
-        method=method,
-    )
+    summary: AuditSummary
+    worst: list[Found]
+    """The violations that would have been held back longest, with their witnesses."""
+    names: dict[str, dict[int, str]]
+    """By run: what its processes are called, as far as somebody has written it down."""

@@ -20,7 +20,6 @@ from antecede_audit.judging.explain import explain
 from antecede_audit.judging.findings import (
     IDENTITY_COLUMNS,
     VIOLATION_COLUMNS,
-    MessageId,
     OracleVerdict,
     Violation,
 )
@@ -378,21 +377,8 @@ def worst_by_run(worst: ArrowTable) -> dict[str, list[Violation]]:
     """By run, the violations that came far too early."""
     by_run: dict[str, list[Violation]] = {}
     for row in worst.to_pylist():
-        by_run.setdefault(row["run_id"], []).append(violation_of(row))
+        by_run.setdefault(row["run_id"], []).append(Violation.of_row(row))
     return by_run
-
-
-def violation_of(row: Mapping[str, Any]) -> Violation:
-    """A row of the violations table; nobody has looked for its witness yet."""
-    return Violation(
-        process=row["process"],
-        early=MessageId(row["early_sender"], row["early_sequence"]),
-        early_delivered_ns=row["early_delivered_ns"],
-        late=MessageId(row["late_sender"], row["late_sequence"]),
-        late_delivered_ns=row["late_delivered_ns"],
-        witness=(),
-        **{name: row.get(name) for name in IDENTITY_COLUMNS},
-    )
 
 
 EXAMPLES: Final = 5

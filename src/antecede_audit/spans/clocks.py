@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -10,12 +9,9 @@ import pyarrow.compute as pc
 
 from antecede_audit.columns.arrow_rows import Batch, Column, Integers
 from antecede_audit.columns.clock_offsets import ClockOffsets, Gap, repaired_clocks
-from antecede_audit.parcels import unpacked
-from antecede_audit.shuffle import LEAST, MEDIAN, SUM, Shuffle
+from antecede_audit.shuffle import LEAST, MEDIAN, SUM, Keyed, Shuffle, Table, chunks
 from antecede_audit.spans.schemas import INTEGER, LONG, MESSAGES, table
 
-MESSAGE: Final = "message"
-GAP: Final = "gap"
 PAIR: Final = ("sender", "receiver")
 
 MEASURES: Final = table(
@@ -24,6 +20,11 @@ MEASURES: Final = table(
 """How long messages of one ordered pair of processes seem to take."""
 
 GAPS: Final = pa.schema([*[*MEASURES][:2], *table(gap_ns=LONG)])
+
+MESSAGE_TABLE: Final = Table("messages", MESSAGES)
+"""What spans and lines come to; it stays where its traces are."""
+MEASURE_TABLE: Final = Table("measures", MEASURES)
+"""What each partition has of each pair; summed up for the driver."""
 
 
 def gaps_of(messages: Batch) -> Batch:
@@ -51,20 +52,19 @@ def gap_rows(messages: Batch) -> Batch:
     return pa.record_batch(arrays, schema=MEASURES)
 
 
-def gap_batches(batches: Iterable[Batch]) -> Iterator[Batch]:
-    """The gaps of messages in parcels."""
-    return (gaps_of(messages) for messages in unpacked(batches, MESSAGES))
+def gap_batches(rows: Iterable[Keyed]) -> Iterator[Batch]:
+    """The gaps of messages, as `GAPS`. In: `MESSAGE_TABLE`."""
+    return (gaps_of(messages) for messages in chunks(rows))
 
 
 def repair_clocks(messages: Shuffle, keys: Sequence[str]) -> tuple[list[Gap], ClockOffsets]:
     """The gaps of all pairs of processes with these names, and clocks that satisfy them; medians
     are looked at only where gaps contradict each other.
 
-    In: parcels of `MEASURES` and `MESSAGES`.
+    In: `MEASURE_TABLE`, `MESSAGE_TABLE`.
     """
     how = {"smallest_ns": LEAST, "timed": SUM, "negative": SUM}
-    measures = partial(unpacked, schema=MEASURES)
-    rows = messages.only(GAP).grouped(measures, MEASURES, PAIR, how)
+    rows = messages.select(MEASURE_TABLE).aggregate(chunks, MEASURES, PAIR, how)
     gaps = [
         Gap(
             sender=keys[row["sender"]],
@@ -79,7 +79,7 @@ def repair_clocks(messages: Shuffle, keys: Sequence[str]) -> tuple[list[Gap], Cl
     clocks = repaired_clocks(gaps)
     if not clocks.contradictory:
         return gaps, clocks
-    rows = messages.only(MESSAGE).grouped(gap_batches, GAPS, PAIR, {"gap_ns": MEDIAN})
+    rows = messages.select(MESSAGE_TABLE).aggregate(gap_batches, GAPS, PAIR, {"gap_ns": MEDIAN})
     medians = {(keys[row["sender"]], keys[row["receiver"]]): row["gap_ns"] for row in rows}
     gaps = [replace(gap, median_ns=medians[gap.sender, gap.receiver]) for gap in gaps]
     return gaps, repaired_clocks(gaps)

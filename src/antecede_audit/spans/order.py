@@ -24,7 +24,7 @@ from antecede_audit.columns.arrow_rows import (
     batch_of_columns,
     conform,
 )
-from antecede_audit.parcels import keyed, parcels_of_one, row_chunks, tables_of_partition, unpacked
+from antecede_audit.shuffle import Keyed, Table, chunks, numbered_chunks, whole_partition
 from antecede_audit.spans.clocks import instants
 from antecede_audit.spans.schemas import EVENTS, FLAG, INTEGER, LONG, MESSAGES, TEXT, table
 
@@ -107,12 +107,18 @@ ENDS: Final = table(
 )
 """Submissions and deliveries, before they are sorted."""
 
-PLACED_SORT: Final = "placed"
-SENT_SORT: Final = "sent"
-SENDING_SORT: Final = "sending"
-HAVING: Final = "having"
-EDGE: Final = "edge"
-END: Final = "end"
+PLACED_TABLE: Final = Table("placed", PLACED)
+"""Keyed by the range of the sender and the time of submission."""
+SENT_TABLE: Final = Table("sent", SENT)
+"""The same in order; it stays in its partition, and knows its number."""
+SENDING_TABLE: Final = Table("sendings", SENDINGS)
+HAVING_TABLE: Final = Table("havings", HAVINGS)
+EDGE_TABLE: Final = Table("edges", EDGES)
+"""These are collected, or summed up for the driver."""
+NUMBERED_TABLE: Final = Table("numbered", NUMBERED)
+"""Keyed by the hash of the time of submission, if times tie; in order it stays in its partition."""
+END_TABLE: Final = Table("ends", ENDS)
+"""Keyed by the range of the process and the time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,29 +210,28 @@ def offsets_of(counts: Iterable[Count]) -> PartitionOffsets:
 
 
 def place_copies(
-    batches: Iterable[Batch], offsets: Integers, by_sender: RangePartitioning
-) -> Iterator[Batch]:
-    """The messages on one clock for all, packed for the tasks of their senders.
+    rows: Iterable[Keyed], offsets: Integers, by_sender: RangePartitioning
+) -> Iterator[Keyed]:
+    """The messages on one clock for all, keyed for the partitions of their senders.
 
-    In:  parcels of `MESSAGES`; what to add to the clock of each process.
-    Out: parcels of `PLACED`.
+    In:  `MESSAGE_TABLE`; what to add to the clock of each process.
+    Out: `PLACED_TABLE`.
     """
-    for messages in unpacked(batches, MESSAGES):
-        rows = conform(PLACED, instants(messages, offsets), messages)
-        task = by_sender.task(rows["sender"].to_numpy(), rows["submitted_ns"].to_numpy())
-        yield from keyed(PLACED_SORT, rows, task)
+    for messages in chunks(rows):
+        placed = conform(PLACED, instants(messages, offsets), messages)
+        task = by_sender.task(placed["sender"].to_numpy(), placed["submitted_ns"].to_numpy())
+        yield Keyed(PLACED_TABLE, placed, task)
 
 
-def sort_by_sender(batches: Iterable[Batch], by_process: RangePartitioning) -> Iterator[Batch]:
-    """The copies of one task in the order of their senders, and what is told about them.
+def sort_by_sender(rows: Iterable[Keyed], by_process: RangePartitioning) -> Iterator[Keyed]:
+    """The copies of one partition in the order of their senders, and what is told about them.
 
     A message's sequence is how many copies its sender had sent before it, and one.
 
-    In:  parcels of `PLACED`.
-    Out: parcels of `SENT`, `SENDINGS`, `HAVINGS` and `EDGES`.
+    In:  `PLACED_TABLE`.
+    Out: `SENT_TABLE`, `SENDING_TABLE`, `HAVING_TABLE`, `EDGE_TABLE`.
     """
-    task, found = tables_of_partition(batches, {PLACED_SORT: PLACED})
-    copies = found[PLACED_SORT]
+    task, (copies,) = whole_partition(rows, PLACED_TABLE)
     if not copies.num_rows:
         return
     keys = [copies[name].to_numpy() for name in (*BY_SENDER, "receiver")]
@@ -235,10 +240,10 @@ def sort_by_sender(batches: Iterable[Batch], by_process: RangePartitioning) -> I
     changes = np.ones(len(order), np.bool_)
     changes[1:] = np.any([np.diff(key[order]) != 0 for key in keys[:3]], axis=0)
     place = np.maximum.accumulate(np.where(changes, np.arange(len(order)), 0))
-    yield from parcels_of_one(SENT_SORT, conform(SENT, {"place": place}, copies), task)
-    yield from parcels_of_one(SENDING_SORT, sends_per_sender(copies, changes, task))
-    yield from parcels_of_one(HAVING, events_per_process(copies, by_process))
-    yield from parcels_of_one(EDGE, edges_of(copies))
+    yield Keyed(SENT_TABLE, conform(SENT, {"place": place}, copies), task)
+    yield Keyed(SENDING_TABLE, sends_per_sender(copies, changes, task))
+    yield Keyed(HAVING_TABLE, events_per_process(copies, by_process))
+    yield Keyed(EDGE_TABLE, edges_of(copies))
 
 
 def sends_per_sender(copies: Batch, leads: Flags, task: int) -> Batch:
@@ -305,16 +310,16 @@ class MessageNumbering:
         return conform(NUMBERED, known, sent)
 
 
-def numbered(batches: Iterable[Batch], numbering: MessageNumbering | None) -> Iterator[Batch]:
-    """The copies in parcels with their numbers, which they have already if there is no numbering.
+def numbered(rows: Iterable[Keyed], numbering: MessageNumbering | None) -> Iterator[Batch]:
+    """The copies with their numbers, which they have already if there is no numbering.
 
-    In:  parcels of `SENT`, or of `NUMBERED`.
+    In:  `SENT_TABLE`, or `NUMBERED_TABLE`.
     Out: `NUMBERED`.
     """
     if numbering is None:
-        yield from unpacked(batches, NUMBERED)
+        yield from chunks(rows)
     else:
-        for task, sent in row_chunks(batches, SENT):
+        for task, sent in numbered_chunks(rows):
             yield numbering.numbered(task, sent)
 
 
@@ -340,14 +345,14 @@ def ends_of(copies: Batch) -> dict[str, Column]:
 
 
 def keyed_by_process(
-    batches: Iterable[Batch], numbering: MessageNumbering | None, by_process: RangePartitioning
-) -> Iterator[Batch]:
-    """The two ends of every copy, packed for the task that has this stretch of its process.
+    rows: Iterable[Keyed], numbering: MessageNumbering | None, by_process: RangePartitioning
+) -> Iterator[Keyed]:
+    """The two ends of every copy, keyed for the partition that has this stretch of its process.
 
-    In:  parcels for `numbered`.
-    Out: parcels of `ENDS`.
+    In:  what `numbered` takes.
+    Out: `END_TABLE`.
     """
-    for copies in numbered(batches, numbering):
+    for copies in numbered(rows, numbering):
         ends = ends_of(copies)
         pairs = {
             "payload_bytes": [copies["payload_bytes"]] * 2,
@@ -356,17 +361,16 @@ def keyed_by_process(
         }
         joined = {name: pa.concat_arrays(pair) for name, pair in pairs.items()}
         task = by_process.task(ends["process"], ends["time_ns"])
-        yield from keyed(END, conform(ENDS, ends | joined), task)
+        yield Keyed(END_TABLE, conform(ENDS, ends | joined), task)
 
 
-def event_batches(batches: Iterable[Batch], offsets: PartitionOffsets) -> Iterator[Batch]:
-    """The events of a task with their positions, sorted.
+def event_batches(rows: Iterable[Keyed], offsets: PartitionOffsets) -> Iterator[Batch]:
+    """The events of a partition with their positions, sorted.
 
-    In:  parcels of `ENDS`.
+    In:  `END_TABLE`.
     Out: the columns of the event log.
     """
-    task, found = tables_of_partition(batches, {END: ENDS})
-    ends = found[END]
+    task, (ends,) = whole_partition(rows, END_TABLE)
     count = ends.num_rows
     if not count:
         return

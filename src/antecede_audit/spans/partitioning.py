@@ -1,8 +1,8 @@
-"""Packs what was read: spans by trace, for the stage that finds messages, and all else beside them.
+"""Records keyed for the stage that finds messages: spans by trace, lines of tables by thousands.
 
-Every record becomes part of a table that is written as it is (`SPAN_SORT`, `LINE`, `REJECTED`,
-`READ`), also those that messages are found by: to have what these need in parcels of its own as
-well took twice the disk, and time.
+Every record becomes part of a table that is written as it is (`SPAN_TABLE`, `LINE_TABLE`,
+`REJECT_TABLE`, `FILE_TABLE`), also those that messages are found by: to have what these need in a
+table of its own as well took twice the disk, and time. Beside them goes how much there is of what.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ from antecede_audit.columns.arrow_rows import (
     concat_batches,
 )
 from antecede_audit.columns.hashing import hash_texts
-from antecede_audit.parcels import CHUNK_ROWS, keyed, parcels_of_one
+from antecede_audit.shuffle import CHUNK_ROWS, Keyed, Table
 from antecede_audit.spans.schemas import (
     FILES,
     INTEGER,
@@ -41,16 +41,20 @@ PLACES: Final = table(part=INTEGER, ordinal=LONG)
 ALL_OF_A_SPAN: Final = pa.schema([*SPAN, *PLACES])
 MOVED_SPANS: Final = pa.schema([*(SPAN.field(name) for name in CALLING), *PLACES])
 EFFECTS: Final = table(link=TEXT, trace=TEXT, span=TEXT, kind=TEXT, process=TEXT, start_ns=LONG)
-"""Spans that name a cause besides their parent, for the task that has the trace of that."""
+"""Spans that name a cause besides their parent, for the partition that has the trace of that."""
 FACTS: Final = table(fact=TEXT, name=TEXT, count=LONG)
 """How much there is of what: of spans in each process, of copies, of rejects for each reason."""
 
-SPAN_SORT: Final = "span"
-EFFECT: Final = "effect"
-LINE: Final = "line"
-REJECTED: Final = "reject"
-READ: Final = "file"
-FACT: Final = "fact"
+SPAN_TABLE: Final = Table("spans", ALL_OF_A_SPAN)
+"""Keyed by the hash of the trace."""
+EFFECT_TABLE: Final = Table("effects", EFFECTS)
+"""Keyed by the hash of the trace of the cause."""
+LINE_TABLE: Final = Table("lines", STORED_LINES)
+"""Keyed by part and thousands of lines."""
+REJECT_TABLE: Final = Table("rejects", REJECTS)
+FILE_TABLE: Final = Table("files", FILES)
+FACT_TABLE: Final = Table("facts", FACTS)
+"""These are for no partition: they are collected, or written where they are."""
 
 RAN: Final = "ran"
 INVOLVED: Final = "involved"
@@ -58,76 +62,74 @@ COPIED: Final = "copied"
 WHY_NOT: Final = "why not"
 
 SPREAD_ROWS: Final = 1 << 13
-"""So many lines of a message table in a row go to one bucket."""
+"""8,192 lines of a message table in a row have one key."""
 
 SLASH: Final = "/"
 
 
-def partition_records(batches: Iterable[Batch], buckets: int) -> Iterator[Batch]:
-    """The records of these batches in parcels, those for messages spread over so many buckets.
+def partition_records(batches: Iterable[Batch], keys: int) -> Iterator[Keyed]:
+    """The records of these batches, those for messages keyed from 0 up to `keys`.
 
     In:  `RECORDS`.
-    Out: `PARCELS`.
+    Out: `SPAN_TABLE`, `EFFECT_TABLE`, `LINE_TABLE`, `REJECT_TABLE`, `FILE_TABLE`, `FACT_TABLE`.
     """
-    return RecordPartitioner(buckets).parcels(batches)
+    return RecordPartitioner(keys).partition(batches)
 
 
 class RecordPartitioner:
-    """Packs the records of one task."""
+    """Keys the records of one task, and counts them."""
 
-    def __init__(self, buckets: int) -> None:
-        self._buckets: Final = buckets
+    def __init__(self, keys: int) -> None:
+        self._keys: Final = keys
         self._facts: Final[Counter[tuple[str, str]]] = Counter()
         self._spans: list[Batch] = []
         self._rows = 0
 
-    def parcels(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+    def partition(self, batches: Iterable[Batch]) -> Iterator[Keyed]:
         """All records, and at the end how many there were."""
         for batch in batches:
             spans = fields_of(batch, "span", ALL_OF_A_SPAN)
-            yield from self._packed_effects(spans)
+            effects = effects_in(spans)
+            yield Keyed(EFFECT_TABLE, effects, self._keys_of(effects["link"]))
             self._count(RAN, spans["process"])
             if spans.num_rows:
                 self._spans.append(spans)
                 self._rows += spans.num_rows
             if self._rows >= CHUNK_ROWS:
-                yield from self._packed_spans()
-            yield from self._packed_lines(fields_of(batch, "copy", STORED_LINES))
+                yield from self._waiting_spans()
+            yield from self._lines(fields_of(batch, "copy", STORED_LINES))
             rejects = fields_of(batch, "reject", REJECTS)
             self._count(WHY_NOT, rejects["reason"])
-            yield from parcels_of_one(REJECTED, rejects)
-            yield from parcels_of_one(READ, fields_of(batch, "file", FILES))
-        yield from self._packed_spans()
+            yield Keyed(REJECT_TABLE, rejects)
+            yield Keyed(FILE_TABLE, fields_of(batch, "file", FILES))
+        yield from self._waiting_spans()
         facts = [(*about, count) for about, count in self._facts.items()]
-        yield from parcels_of_one(FACT, batch_of_rows(facts, FACTS))
+        yield Keyed(FACT_TABLE, batch_of_rows(facts, FACTS))
 
-    def _packed_spans(self) -> Iterator[Batch]:
-        """The spans that have been waiting."""
+    def _waiting_spans(self) -> Iterator[Keyed]:
+        """The spans that have been waiting to be many."""
         if self._spans:
             spans = concat_batches(self._spans, ALL_OF_A_SPAN)
             self._spans, self._rows = [], 0
-            yield from keyed(SPAN_SORT, spans, self._buckets_of(spans["trace"]))
+            yield Keyed(SPAN_TABLE, spans, self._keys_of(spans["trace"]))
 
-    def _packed_effects(self, spans: Batch) -> Iterator[Batch]:
-        """The spans that name causes."""
-        effects = effects_in(spans)
-        yield from keyed(EFFECT, effects, self._buckets_of(effects["link"]))
-
-    def _packed_lines(self, lines: Batch) -> Iterator[Batch]:
-        """Lines of message tables, a few thousand in a row for one task."""
+    def _lines(self, lines: Batch) -> Iterator[Keyed]:
+        """Lines of message tables, a few thousand in a row with one key."""
         if lines.num_rows:
             self._facts[COPIED, ""] += lines.num_rows
             self._count(INVOLVED, lines["sender"])
             self._count(INVOLVED, lines["receiver"])
             part, ordinal = (lines[name].to_numpy().astype(np.int64) for name in PLACES.names)
-            yield from keyed(LINE, lines, (part + ordinal // SPREAD_ROWS) % self._buckets)
+            yield Keyed(LINE_TABLE, lines, (part + ordinal // SPREAD_ROWS) % self._keys)
 
-    def _buckets_of(self, traces: Column) -> Integers:
-        """Where traces go, and what is linked to them: to which is not said by what follows a
-        slash, since that stands between the ids of trace and span."""
+    def _keys_of(self, traces: Column) -> Integers | int:
+        """The keys of traces, and of what is linked to them: what follows a slash is no part of
+        the key, since a slash stands between the ids of trace and span."""
+        if self._keys == 1:
+            return 0
         if pc.any(pc.match_substring(traces, SLASH)).as_py():
             traces = pc.list_element(pc.split_pattern(traces, SLASH, max_splits=1), 0)
-        return hash_texts(traces) % self._buckets
+        return hash_texts(traces) % self._keys
 
     def _count(self, fact: str, names: Column) -> None:
         for one in pc.value_counts(names).to_pylist():

@@ -14,14 +14,12 @@ import pyarrow.compute as pc
 
 from antecede_audit.columns.arrow_rows import Batch, Integers, concat_batches
 from antecede_audit.columns.clock_offsets import ClockOffsets, Gap
-from antecede_audit.parcels import parcels_of_one
-from antecede_audit.shuffle import LocalShuffle
-from antecede_audit.spans.call_columns import DUPLICATES, ORPHANS, UNHEARD, call_messages
-from antecede_audit.spans.clocks import GAP, MESSAGE, gap_rows, repair_clocks
-from antecede_audit.spans.damage import check_readable
+from antecede_audit.shuffle import Keyed, LocalShuffle
+from antecede_audit.spans.clocks import MEASURE_TABLE, MESSAGE_TABLE, gap_rows, repair_clocks
 from antecede_audit.spans.formats.catalogue import AUTO
+from antecede_audit.spans.messages import DUPLICATES, ORPHANS, UNHEARD, call_messages
 from antecede_audit.spans.partitioning import MOVED_SPANS, fields_of
-from antecede_audit.spans.reading import ReadOptions, read_together, record_batches
+from antecede_audit.spans.reading import ReadOptions, check_readable, read_together, record_batches
 from antecede_audit.spans.schemas import FILES, MESSAGES, REJECTS
 from antecede_audit.spans.summary import names_of
 from antecede_audit.spans.trace_files import find_files, parts_of
@@ -91,9 +89,9 @@ def quality_of(
     rejects: Counter[str] = Counter()
     batches: list[Batch] = []
     count = 0
-    manner = ReadOptions(format_name=format_name)
+    options = ReadOptions(format_name=format_name)
     parts = parts_of(find_files(paths).files)
-    records = (record for part in parts for record in read_together(part, manner))
+    records = (record for part in parts for record in read_together(part, options))
     for batch in record_batches(records):
         check_readable(fields_of(batch, "file", FILES).to_pylist())
         rejects.update(fields_of(batch, "reject", REJECTS)["reason"].to_pylist())
@@ -111,12 +109,8 @@ def described(spans: Batch, rejects: Counter[str], complete: bool) -> TraceQuali
     names = names_of(spans["process"].to_pylist())
     keys = list(names)
     messages = concat_batches([*call_messages(spans, pa.array(keys, pa.string()), tally)], MESSAGES)
-    gaps, clocks = repair_clocks(
-        LocalShuffle(
-            [[*parcels_of_one(MESSAGE, messages), *parcels_of_one(GAP, gap_rows(messages))]]
-        ),
-        keys,
-    )
+    found = [Keyed(MESSAGE_TABLE, messages), Keyed(MEASURE_TABLE, gap_rows(messages))]
+    gaps, clocks = repair_clocks(LocalShuffle([found]), keys)
     return TraceQuality(
         spans=spans.num_rows,
         complete=complete,

@@ -1,15 +1,22 @@
-"""The first stage: parts of files in, records out. Python workers open the files themselves."""
+"""Parts of files to records, by Python workers that open the files themselves.
+
+A file that cannot be opened, or of which nothing can be used, would be missing from results that
+look complete: the ingest fails before it writes anything, and names it. A file that is truncated or
+damaged further on is used up to there, and the summary says how far that was.
+"""
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import IO, Final, NamedTuple, TypeAlias
+from typing import IO, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
+from antecede.core.errors import LocalError
 from antecede_audit.columns.arrow_rows import (
     BATCH_ROWS,
     Batch,
@@ -19,8 +26,9 @@ from antecede_audit.columns.arrow_rows import (
     conform,
     rows_of,
 )
+from antecede_audit.shuffle import Keyed
+from antecede_audit.spans import summary
 from antecede_audit.spans import trace_files as sources
-from antecede_audit.spans.formats import parquet_tables
 from antecede_audit.spans.formats.catalogue import (
     AUTO,
     MESSAGES,
@@ -35,6 +43,7 @@ from antecede_audit.spans.formats.catalogue import (
     unknown_content,
 )
 from antecede_audit.spans.formats.containers import DamagedFile, contents, damage_of
+from antecede_audit.spans.formats.message_tables import DAMAGED_PARQUET, copies_in_parquet
 from antecede_audit.spans.formats.otlp_columns import SpanColumns
 from antecede_audit.spans.formats.records import (
     KEEP_NOTHING,
@@ -52,6 +61,15 @@ DAMAGED: Final = "damaged"
 """The format of a row that says how much was read of a file before its damage."""
 UNREADABLE: Final = "unreadable"
 """The format of a row that says why nothing of a file can be used: the ingest fails."""
+
+FileRows: TypeAlias = Sequence[Mapping[str, Any]]
+"""Rows of `FILES`."""
+
+NOT_READ: Final = (KNOWN, DAMAGED, UNREADABLE)
+"""The formats of rows that count no records."""
+
+SHOWN: Final = 5
+"""Of files that cannot be read this many are named."""
 
 
 class FileRead(NamedTuple):
@@ -100,24 +118,24 @@ class ReadOptions:
         return detected(head, self.unit) if self.format_name == AUTO else self.format_name
 
 
-def read_parts(batches: Iterable[Batch], manner: ReadOptions, buckets: int) -> Iterator[Batch]:
-    """Every record of every part, packed.
+def read_parts(batches: Iterable[Batch], options: ReadOptions, keys: int) -> Iterator[Keyed]:
+    """Every record of every part, keyed.
 
     In:  number, path, start, end.
-    Out: parcels of `partition_records`.
+    Out: what `partition_records` yields.
     """
     parts = (sources.FilePart(*row) for row in rows_of(batches, PARTS.names))
-    records = (record for part in parts for record in read_together(part, manner))
-    return partition_records(record_batches(records), buckets)
+    records = (record for part in parts for record in read_together(part, options))
+    return partition_records(record_batches(records), keys)
 
 
 def read_contents(
-    batches: Iterable[Batch], numbers: Mapping[str, int], manner: ReadOptions, buckets: int
-) -> Iterator[Batch]:
+    batches: Iterable[Batch], numbers: Mapping[str, int], options: ReadOptions, keys: int
+) -> Iterator[Keyed]:
     """Every record of files that Spark has read; `numbers` says which part each of them is.
 
     In:  path, content.
-    Out: parcels of `partition_records`.
+    Out: what `partition_records` yields.
     """
     records = (
         record
@@ -125,11 +143,11 @@ def read_contents(
         for record in with_ordinals(
             sources.FilePart(numbers[path], path, 0, sources.WHOLE),
             partial(sources.fingerprint_of, data),
-            manner,
-            partial(found_in_stream, path, io.BytesIO(data), manner),
+            options,
+            partial(found_in_stream, path, io.BytesIO(data), options),
         )
     )
-    return partition_records(record_batches(records), buckets)
+    return partition_records(record_batches(records), keys)
 
 
 def record_batches(records: Iterable[NumberedTogether]) -> Iterator[Batch]:
@@ -168,9 +186,9 @@ def columns_batch(number: int, ordinal: int, source: str, spans: SpanColumns) ->
     return conform(RECORDS, known)
 
 
-def read_part(part: sources.FilePart, manner: ReadOptions) -> Iterator[Numbered]:
+def read_part(part: sources.FilePart, options: ReadOptions) -> Iterator[Numbered]:
     """The records of a part, numbered, and at the end of each file in it a count of them."""
-    for number, ordinal, source, record in read_together(part, manner):
+    for number, ordinal, source, record in read_together(part, options):
         if isinstance(record, SpanColumns):
             for place, span in enumerate(record.spans(), start=ordinal):
                 yield number, place, source, span
@@ -178,16 +196,16 @@ def read_part(part: sources.FilePart, manner: ReadOptions) -> Iterator[Numbered]
             yield number, ordinal, source, record
 
 
-def read_together(part: sources.FilePart, manner: ReadOptions) -> Iterator[NumberedTogether]:
+def read_together(part: sources.FilePart, options: ReadOptions) -> Iterator[NumberedTogether]:
     """The same, with many spans at a time where they come like that."""
     fingerprinted = partial(sources.file_fingerprint, part.path)
-    return with_ordinals(part, fingerprinted, manner, partial(found_in_part, part, manner))
+    return with_ordinals(part, fingerprinted, options, partial(found_in_part, part, options))
 
 
 def with_ordinals(
     part: sources.FilePart,
     fingerprinted: Callable[[], str],
-    manner: ReadOptions,
+    options: ReadOptions,
     opened: Callable[[list[DamagedFile]], FilesFound],
 ) -> Iterator[NumberedTogether]:
     """The records of a part, which is opened with a list for damages; nothing if it is known."""
@@ -197,7 +215,7 @@ def with_ordinals(
     try:
         # The whole file is hashed once, by whoever reads its first part.
         fingerprint = None if part.start else fingerprinted()
-        if fingerprint in manner.known:
+        if fingerprint in options.known:
             yield part.number, 0, part.path, FileRead(KNOWN, 0, fingerprint)
             return
         for source, kind, found in opened(damages):
@@ -208,7 +226,7 @@ def with_ordinals(
                 ordinal += count
                 if not isinstance(record, RejectRecord):
                     used += count
-                elif record.reason == parquet_tables.DAMAGED:
+                elif record.reason == DAMAGED_PARQUET:
                     broken.append(DamagedFile(source, record.reason))
             yield part.number, ordinal, source, FileRead(kind, ordinal - before, fingerprint)
             ordinal += 1
@@ -224,7 +242,7 @@ def with_ordinals(
 
 
 def found_in_part(
-    part: sources.FilePart, manner: ReadOptions, damages: list[DamagedFile]
+    part: sources.FilePart, options: ReadOptions, damages: list[DamagedFile]
 ) -> FilesFound:
     """Each file in a part: its name, its format, and what is found in it."""
     head = sources.head_of(part.path)
@@ -232,27 +250,27 @@ def found_in_part(
     with sources.open_file(part.path) as file:
         if head.startswith(PARQUET):
             stretch = (part.start, part.end) if is_cut else None
-            yield part.path, MESSAGES, parquet_tables.copies_in(file, manner.unit, stretch)
-        elif is_cut and can_be_cut(head, manner.format_name, manner.unit):
-            format_name = manner.format_of(head) or UNRECOGNISED
+            yield part.path, MESSAGES, copies_in_parquet(file, options.unit, stretch)
+        elif is_cut and can_be_cut(head, options.format_name, options.unit):
+            format_name = options.format_of(head) or UNRECOGNISED
             with closing(sources.ByteRange(part)) as lines:
                 yield (
                     part.path,
                     format_name,
-                    found_in_stretch(lines, part, head, format_name, manner),
+                    found_in_stretch(lines, part, head, format_name, options),
                 )
         elif part.start == 0:
-            yield from found_in_stream(part.path, file, manner, damages)
+            yield from found_in_stream(part.path, file, options, damages)
 
 
 def found_in_stream(
-    name: str, stream: IO[bytes], manner: ReadOptions, damages: list[DamagedFile]
+    name: str, stream: IO[bytes], options: ReadOptions, damages: list[DamagedFile]
 ) -> FilesFound:
     """Each file in a stream, packed or not: its name, its format, and what is found in it."""
     for content in contents(name, stream, damages):
-        kind = manner.format_of(content.head)
+        kind = options.format_of(content.head)
         if kind is not None:
-            yield content.name, kind, read_content(content, kind, manner.unit, manner.keep)
+            yield content.name, kind, read_content(content, kind, options.unit, options.keep)
         elif content.head or not damages:
             reject = unknown_content(content.head)
             yield content.name, UNRECOGNISED, iter([reject])
@@ -263,10 +281,51 @@ def found_in_stretch(
     part: sources.FilePart,
     head: bytes,
     format_name: str,
-    manner: ReadOptions,
+    options: ReadOptions,
 ) -> Iterator[FoundTogether]:
     """What is found in a stretch of a file of lines."""
     first_byte = stretch.offset if part.start else None
     if format_name in SPANS_OF_DOCUMENT:
-        return read_documents(stretch, format_name, first_byte, manner.keep)
-    return read_lines(head, stretch, format_name, manner.unit, first_byte)
+        return read_documents(stretch, format_name, first_byte, options.keep)
+    return read_lines(head, stretch, format_name, options.unit, first_byte)
+
+
+def check_readable(files: FileRows) -> None:
+    """`LocalError` that names them if some files cannot be used at all."""
+    failed = unreadable_among(files)
+    if failed:
+        shown = [f"{path} ({failed[path]})" for path in sorted(failed)]
+        more = f" and {len(shown) - SHOWN:,} more" if len(shown) > SHOWN else ""
+        raise LocalError(
+            f"cannot read {', '.join(shown[:SHOWN])}{more}. "
+            "Nothing was written: mend what cannot be read, or leave it out"
+        )
+
+
+def unreadable_among(files: FileRows) -> dict[str, str]:
+    """By path: why nothing of a file can be used. Of a large file no part must be usable."""
+    broken = [file for file in files if file["format"] == DAMAGED]
+    parts = {(file["part"], file["source"]) for file in broken}
+    used: Counter[str] = Counter()
+    for file in files:
+        if file["format"] == DAMAGED or (
+            file["format"] not in NOT_READ and (file["part"], file["source"]) not in parts
+        ):
+            used[file["source"]] += file["records"]
+    nothing = [file for file in broken if not used[file["source"]]]
+    refused = [file for file in files if file["format"] == UNREADABLE]
+    return {file["source"]: file["damage"] for file in (*nothing, *refused)}
+
+
+def damaged_files(files: FileRows) -> list[summary.DamagedFile]:
+    """The files that were read up to a damage, and how many records that gave."""
+    reasons: dict[str, str] = {}
+    records: Counter[str] = Counter()
+    for file in files:
+        if file["format"] == DAMAGED:
+            reasons.setdefault(file["source"], file["damage"])
+            records[file["source"]] += file["records"]
+    return [
+        summary.DamagedFile(source=source, reason=reasons[source], records=records[source])
+        for source in sorted(reasons)
+    ]

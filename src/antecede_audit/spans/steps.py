@@ -1,4 +1,4 @@
-"""The steps of an ingest between reading and writing, wherever its parcels are.
+"""The steps of an ingest between reading and writing, over any `Shuffle`.
 
 Records become messages, which clocks are found by; then messages and events are put in order.
 `antecede_audit.jobs.ingest` does that in this process, `antecede_audit.spark.ingest` on Spark.
@@ -17,19 +17,23 @@ import pyarrow.compute as pc
 
 from antecede_audit.columns.arrow_rows import Batch, Integers, conform
 from antecede_audit.columns.clock_offsets import ClockOffsets
-from antecede_audit.parcels import unpacked
-from antecede_audit.shuffle import SUM, Shuffle, Stage
+from antecede_audit.shuffle import SUM, Keyed, LastStage, Shuffle, chunks
 from antecede_audit.spans import order, ties
-from antecede_audit.spans import partitioning as packing
-from antecede_audit.spans.clocks import MESSAGE, instants, repair_clocks
-from antecede_audit.spans.damage import NOT_READ, check_readable, damaged_files
-from antecede_audit.spans.messages import FOUND, SAMPLE, SAMPLED, TALLIES, TALLY, messages_of_traces
-from antecede_audit.spans.reading import KNOWN
-from antecede_audit.spans.schemas import (
-    FILES,
-    STORED_AS,
-    STORED_SPANS,
+from antecede_audit.spans.clocks import MESSAGE_TABLE, instants, repair_clocks
+from antecede_audit.spans.messages import FOUND, SAMPLE_TABLE, TALLY_TABLE, messages_of_traces
+from antecede_audit.spans.partitioning import (
+    COPIED,
+    EFFECT_TABLE,
+    FACT_TABLE,
+    FILE_TABLE,
+    INVOLVED,
+    LINE_TABLE,
+    RAN,
+    SPAN_TABLE,
+    WHY_NOT,
 )
+from antecede_audit.spans.reading import KNOWN, NOT_READ, check_readable, damaged_files
+from antecede_audit.spans.schemas import STORED_AS, STORED_SPANS
 from antecede_audit.spans.summary import (
     BACKWARDS,
     CLAMPED,
@@ -48,14 +52,14 @@ SAMPLE_MAX: Final = 1 << 22
 """And no more than so many in all: they come to the driver, 40 bytes each."""
 
 
-def stored_spans(batches: Iterable[Batch], keys: Sequence[str]) -> Iterator[Batch]:
+def stored_spans(rows: Iterable[Keyed], keys: Sequence[str]) -> Iterator[Batch]:
     """What each span is called, for findings to lead back to it, and all else that is known of it.
 
-    In:  parcels of `ALL_OF_A_SPAN`; what processes are called, by their numbers.
+    In:  `SPAN_TABLE`; what processes are called, by their numbers.
     Out: `STORED_SPANS`.
     """
     names = pa.array(keys, pa.string())
-    for spans in unpacked(batches, packing.ALL_OF_A_SPAN):
+    for spans in chunks(rows):
         renamed = {outside: spans[inside] for inside, outside in STORED_AS.items()}
         number = pc.index_in(spans["process"], names)
         yield conform(
@@ -68,27 +72,29 @@ class ExtractedMessages:
     """Messages, and what the clocks say about them."""
 
     messages: Shuffle
-    """Parcels of `messages_of_traces`."""
+    """What `messages_of_traces` yields."""
     sample: Batch
     """Some of them."""
     known: IngestFacts
 
 
 def extract_messages(
-    records: Shuffle, buckets: int, reading: ReadCounts, repair: bool, stack: ExitStack
+    records: Shuffle, read_keys: int, reading: ReadCounts, repair: bool, stack: ExitStack
 ) -> ExtractedMessages:
     """The messages in records, and clocks that suit them.
 
-    In: parcels of `packing`, in so many buckets.
+    It exchanges spans, and what names a cause in them, by trace, and lines by thousands.
+
+    In: what `partition_records` yields, keyed from 0 up to `read_keys`.
     """
     names = names_of(reading.processes)
     keys = list(names)
     count = reading.spans + reading.copies
-    tasks = min(records.tasks_for(count), buckets)
+    tasks = min(records.partitions_for(count), read_keys)
     sampled = min(1.0, min(2 * tasks * SAMPLE_OF_A_TASK, SAMPLE_MAX) / max(count, 1))
     stage = partial(messages_of_traces, keys=keys, sampled=sampled)
-    moved = records.moved((packing.SPAN_SORT, packing.EFFECT, packing.LINE), tasks, buckets)
-    messages = moved.through(stage).kept(stack)
+    traces = records.exchange((SPAN_TABLE, EFFECT_TABLE, LINE_TABLE), tasks, read_keys)
+    messages = traces.map(stage).persist(stack)
     tallies, sample = count_messages(messages)
     gaps, clocks = (
         repair_clocks(messages, keys) if repair else ([], ClockOffsets(offsets_ns={}, basis={}))
@@ -109,32 +115,32 @@ class OrderedCopies:
     """The copies of all messages with their numbers, and how to put their events in order."""
 
     copies: Shuffle
-    """Parcels for `order.numbered`."""
+    """What `order.numbered` takes."""
     numbering: order.MessageNumbering | None
     by_process: order.RangePartitioning
     positions: order.PartitionOffsets
     placing: OrderCounts
 
-    def moved(self) -> Shuffle:
-        """What `stage` makes the event log of."""
+    def ends(self) -> Shuffle:
+        """What `stage` makes the event log of: the ends of copies, by process and time."""
         ends = partial(order.keyed_by_process, numbering=self.numbering, by_process=self.by_process)
-        return self.copies.through(ends).moved([order.END], self.by_process.tasks)
+        return self.copies.map(ends).exchange([order.END_TABLE], self.by_process.tasks)
 
-    def stage(self) -> Stage:
-        """How a task does that."""
+    def stage(self) -> LastStage:
+        """How a partition of ends becomes events."""
         return partial(order.event_batches, offsets=self.positions)
 
 
 def order_events(traffic: ExtractedMessages, stack: ExitStack) -> OrderedCopies:
-    """The events of every process in order."""
+    """The events of every process in order. It exchanges copies by sender and time."""
     known, messages = traffic.known, traffic.messages
     offsets = known.clocks.by_number(list(known.names))
-    tasks = messages.tasks_for(known.rows), messages.tasks_for(2 * known.rows)
+    tasks = messages.partitions_for(known.rows), messages.partitions_for(2 * known.rows)
     by_sender, by_process = stretches_of(traffic.sample, offsets, *tasks)
     stage = partial(order.place_copies, offsets=offsets, by_sender=by_sender)
-    copies = messages.only(MESSAGE).through(stage)
+    copies = messages.select(MESSAGE_TABLE).map(stage)
     found = number_and_order(copies, by_sender.tasks, by_process, stack)
-    messages.dropped()
+    messages.unpersist()
     return found
 
 
@@ -143,28 +149,30 @@ def number_and_order(
 ) -> OrderedCopies:
     """The copies with the numbers of their messages, and where their events belong.
 
-    In: parcels of `PLACED`, for so many tasks.
+    It exchanges copies by sender and time and, if times tie, once more by time.
+
+    In: `PLACED_TABLE`, for so many partitions.
     """
     stage = partial(order.sort_by_sender, by_process=by_process)
-    sent = copies.moved([order.PLACED_SORT], tasks).through(stage).kept(stack)
+    sent = copies.exchange([order.PLACED_TABLE], tasks).map(stage).persist(stack)
     counts, sequences, positions, at_once = count_sends(sent)
     numbering = order.MessageNumbering(sequences, counts.first_ids())
     found = OrderedCopies(
-        copies=sent.only(order.SENT_SORT),
+        copies=sent.select(order.SENT_TABLE),
         numbering=numbering,
         by_process=by_process,
         positions=positions,
         placing=counts,
     )
     if not at_once or (
-        at_once <= ties.EDGES_MAX
-        and not ties.is_tied(sent.collected({order.EDGE: order.EDGES})[order.EDGE])
+        at_once <= ties.EDGES_MAX and not ties.is_tied(sent.collect(order.EDGE_TABLE)[0])
     ):
         return found
-    timed = found.copies.through(partial(ties.timed_parcels, numbering=numbering, tasks=tasks))
-    tied = timed.moved([ties.NUMBERED_SORT], tasks).through(ties.rank_ties).kept(stack)
-    mutual = pc.sum(tied.gathered(ties.mutual_counts, ties.MUTUALS)["mutual"]).as_py() or 0
-    sent.dropped()
+    timed = found.copies.map(partial(ties.keyed_by_time, numbering=numbering, tasks=tasks))
+    ranked = timed.exchange([order.NUMBERED_TABLE], tasks).map(ties.rank_ties).persist(stack)
+    tied = ranked.select(order.NUMBERED_TABLE)
+    mutual = pc.sum(tied.collect_last(ties.mutual_counts, ties.MUTUALS)["mutual"]).as_py() or 0
+    sent.unpersist()
     counts = replace(counts, counts=counts.counts | {MUTUAL: mutual})
     return replace(found, copies=tied, numbering=None, placing=counts)
 
@@ -186,28 +194,26 @@ def stretches_of(
 def count_records(records: Shuffle) -> tuple[ReadCounts, Batch]:
     """The counts of what was read, and the files; this is what makes Spark read them.
 
-    In:  parcels of `packing`.
+    In:  what `partition_records` yields.
     Out: also `FILES`.
     """
-    found = records.collected({packing.FACT: packing.FACTS, packing.READ: FILES})
+    facts, files_read = records.collect(FACT_TABLE, FILE_TABLE)
     counts: Counter[tuple[str, str]] = Counter()
-    for row in found[packing.FACT].to_pylist():
+    for row in facts.to_pylist():
         counts[row["fact"], row["name"]] += row["count"]
-    files = found[packing.READ].to_pylist()
+    files = files_read.to_pylist()
     check_readable(files)
-    reasons = {name: count for (fact, name), count in counts.items() if fact == packing.WHY_NOT}
+    reasons = {name: count for (fact, name), count in counts.items() if fact == WHY_NOT}
     reading = ReadCounts(
         formats=format_counts([file for file in files if file["format"] not in NOT_READ]),
         rejects_by_reason=dict(sorted(reasons.items(), key=lambda entry: (-entry[1], entry[0]))),
-        spans=sum(count for (fact, _), count in counts.items() if fact == packing.RAN),
-        copies=counts[packing.COPIED, ""],
+        spans=sum(count for (fact, _), count in counts.items() if fact == RAN),
+        copies=counts[COPIED, ""],
         skipped=sorted(file["source"] for file in files if file["format"] == KNOWN),
         damaged=damaged_files(files),
-        processes=frozenset(
-            name for fact, name in counts if fact in (packing.RAN, packing.INVOLVED)
-        ),
+        processes=frozenset(name for fact, name in counts if fact in (RAN, INVOLVED)),
     )
-    return reading, found[packing.READ]
+    return reading, files_read
 
 
 def format_counts(files: list[dict[str, Any]]) -> list[FormatCount]:
@@ -226,14 +232,14 @@ def format_counts(files: list[dict[str, Any]]) -> list[FormatCount]:
 def count_messages(messages: Shuffle) -> tuple[Counter[str], Batch]:
     """The counts of what spans and lines came to, and a sample.
 
-    In:  parcels of `messages_of_traces`.
+    In:  what `messages_of_traces` yields.
     Out: also `SAMPLED`.
     """
-    found = messages.collected({TALLY: TALLIES, SAMPLE: SAMPLED})
+    rows, sample = messages.collect(TALLY_TABLE, SAMPLE_TABLE)
     tallies: Counter[str] = Counter()
-    for row in found[TALLY].to_pylist():
+    for row in rows.to_pylist():
         tallies[row["tally"]] += row["count"]
-    return tallies, found[SAMPLE]
+    return tallies, sample
 
 
 def count_sends(
@@ -242,9 +248,9 @@ def count_sends(
     """The counts of copies, the offsets of the sequences of messages and of the positions of
     events, and how many copies take no time.
 
-    This is what makes Spark put them in order. In: parcels of `order.sort_by_sender`.
+    This is what makes Spark put them in order. In: what `order.sort_by_sender` yields.
     """
-    rows = sent.collected({order.SENDING_SORT: order.SENDINGS})[order.SENDING_SORT].to_pylist()
+    rows = sent.collect(order.SENDING_TABLE)[0].to_pylist()
     copies: Counter[int] = Counter()
     for row in rows:
         copies[row["sender"]] += row["copies"]
@@ -259,9 +265,8 @@ def count_sends(
             MUTUAL: 0,
         },
     )
-    havings = partial(unpacked, schema=order.HAVINGS)
-    having = sent.only(order.HAVING).grouped(
-        havings, order.HAVINGS, order.HAVINGS.names[:2], {"count": SUM}
+    having = sent.select(order.HAVING_TABLE).aggregate(
+        chunks, order.HAVINGS, order.HAVINGS.names[:2], {"count": SUM}
     )
     return (
         counts,

@@ -9,8 +9,8 @@ import numpy as np
 
 from antecede_audit.columns.arrow_rows import Integers
 from antecede_audit.columns.clock_offsets import ClockOffsets, Gap
-from antecede_audit.spans.call_columns import TALLIES
 from antecede_audit.spans.formats.records import INSTANCE
+from antecede_audit.spans.messages import COUNTED
 from antecede_audit.spans.trace_files import TraceFiles
 
 REPEATED: Final = "repeated_receptions"
@@ -163,7 +163,7 @@ def summary_of(
     copies = sum(placing.copies.values())
     passed_over = {*found.passed_over, *([] if earlier is None else earlier.passed_over)}
     counts = {
-        **dict.fromkeys(TALLIES, 0),
+        **dict.fromkeys(COUNTED, 0),
         **known.tallies,
         REPEATED: known.rows - copies,
         **placing.counts,

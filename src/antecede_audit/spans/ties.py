@@ -22,8 +22,8 @@ from antecede_audit.columns.arrow_rows import (
     conform,
     groups_of,
 )
-from antecede_audit.parcels import keyed, parcels_of_one, tables_of_partition, unpacked
-from antecede_audit.spans.order import NUMBERED, MessageNumbering, numbered
+from antecede_audit.shuffle import Keyed, chunks, whole_partition
+from antecede_audit.spans.order import NUMBERED, NUMBERED_TABLE, MessageNumbering, numbered
 from antecede_audit.spans.schemas import LONG, table
 
 Edge: TypeAlias = tuple[int, int]
@@ -32,7 +32,6 @@ Edge: TypeAlias = tuple[int, int]
 EDGES_MAX: Final = 1_000_000
 """1,000,000 messages that take no time are looked at before all messages are sorted by time."""
 
-NUMBERED_SORT: Final = "numbered"
 MUTUALS: Final = table(mutual=LONG)
 
 
@@ -95,17 +94,17 @@ def is_tied(edges: Batch) -> bool:
     return any(one in sending for one in zip(time_ns, receiver, strict=True))
 
 
-def timed_parcels(
-    batches: Iterable[Batch], numbering: MessageNumbering, tasks: int
-) -> Iterator[Batch]:
-    """The copies, those of one time for one task.
+def keyed_by_time(
+    rows: Iterable[Keyed], numbering: MessageNumbering, tasks: int
+) -> Iterator[Keyed]:
+    """The copies, those of one time for one partition.
 
-    In:  parcels of `SENT`.
-    Out: parcels of `NUMBERED`.
+    In:  `SENT_TABLE`.
+    Out: `NUMBERED_TABLE`.
     """
-    for copies in numbered(batches, numbering):
-        bucket = scrambled(copies["submitted_ns"].to_numpy()) % tasks
-        yield from keyed(NUMBERED_SORT, copies, bucket)
+    for copies in numbered(rows, numbering):
+        task = scrambled(copies["submitted_ns"].to_numpy()) % tasks
+        yield Keyed(NUMBERED_TABLE, copies, task)
 
 
 def scrambled(times: Integers) -> Integers:
@@ -115,22 +114,20 @@ def scrambled(times: Integers) -> Integers:
     return found
 
 
-def rank_ties(batches: Iterable[Batch]) -> Iterator[Batch]:
+def rank_ties(rows: Iterable[Keyed]) -> Iterator[Keyed]:
     """The copies with the rank of the sender, and whether the delivery is among mutual ones.
 
-    In, out: parcels of `NUMBERED`.
+    In, out: `NUMBERED_TABLE`.
     """
-    bucket, found = tables_of_partition(batches, {NUMBERED_SORT: NUMBERED})
-    copies = found[NUMBERED_SORT]
+    number, (copies,) = whole_partition(rows, NUMBERED_TABLE)
     names = ("sender", "receiver", "submitted_ns", "delivered_ns")
     rank, mutual = ranks_among(*(copies[name].to_numpy() for name in names))
-    rows = conform(NUMBERED, {"rank": rank, "mutual": mutual}, copies)
-    yield from parcels_of_one(NUMBERED_SORT, rows, bucket)
+    yield Keyed(NUMBERED_TABLE, conform(NUMBERED, {"rank": rank, "mutual": mutual}, copies), number)
 
 
-def mutual_counts(batches: Iterable[Batch]) -> Iterator[Batch]:
-    """How many of the copies in parcels of `NUMBERED` are delivered among mutual ones."""
-    for copies in unpacked(batches, NUMBERED):
+def mutual_counts(rows: Iterable[Keyed]) -> Iterator[Batch]:
+    """How many of the copies are delivered among mutual ones. In: `NUMBERED_TABLE`."""
+    for copies in chunks(rows):
         yield batch_of_rows([(pc.sum(copies["mutual"]).as_py() or 0,)], MUTUALS)
 
 

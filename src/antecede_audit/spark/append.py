@@ -18,7 +18,7 @@ from antecede_audit.jobs.append import (
     of_known_sizes,
     read_previous,
 )
-from antecede_audit.judging.verdict_summary import SUMMARY
+from antecede_audit.judging.summary import SUMMARY
 from antecede_audit.spans import schemas as layouts
 from antecede_audit.spans.trace_files import TASKS_WANTED, TraceFiles
 from antecede_audit.spark.job_names import named

@@ -16,8 +16,9 @@ from antecede_audit.jobs.event_logs import (
     names_of,
 )
 from antecede_audit.judging.definition import Order
+from antecede_audit.judging.findings import Violation
 from antecede_audit.judging.slice_plan import SLICE_COPIES
-from antecede_audit.judging.verdict_summary import (
+from antecede_audit.judging.summary import (
     REPLACED,
     SUMMARY,
     TABLES,
@@ -25,7 +26,6 @@ from antecede_audit.judging.verdict_summary import (
     AuditSummary,
     Found,
 )
-from antecede_audit.judging.witness import violation_of
 from antecede_audit.spark.audit_judge import Tell, settings_for
 from antecede_audit.spark.audit_library import AuditTables, audit_log
 from antecede_audit.spark.event_logs import find_source_anywhere, narrowed, read_logs, read_spans
@@ -131,6 +131,8 @@ def explained(found: AuditTables, count: int) -> list[Found]:
     ranked = found.violations.orderBy(
         F.desc("held_back_ns"), "run_id", "process", "early_sender", "early_sequence"
     )
-    worst = [violation_of(row.asDict()) for row in ranked.limit(count).collect()]
+    worst = [
+        (row["run_id"], Violation.of_row(row.asDict())) for row in ranked.limit(count).collect()
+    ]
     summary = found.summary
     return with_witnesses(found.counted, worst, list(summary.method.sequential), summary.order)

@@ -19,11 +19,11 @@ from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark'
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from antecede_audit.judging.definition import ORDERS, PROCESS, TRACE, Order
+from antecede_audit.judging.event_columns import RunSize
 from antecede_audit.judging.long_flights import judge_long_flights
 from antecede_audit.judging.raw_findings import BEFORE_SUBMISSION, MIXED, PACKED, REASONS, SCATTERED
-from antecede_audit.judging.run_sizes import RunSize
 from antecede_audit.judging.slice_plan import SLICE_COPIES, RunExtent, SlicePlan, plan_slices
-from antecede_audit.judging.without_clock import judge_slices
+from antecede_audit.judging.slices import judge_slices
 from antecede_audit.spark.audit_stages import counted_rows, spread
 from antecede_audit.spark.clocks import find_blurs, find_offsets, with_clock
 from antecede_audit.spark.cutting import into_slices
@@ -227,10 +227,7 @@ class AuditJob:
         for run, found in plan.blurs.items():
             length = times[run][1] - times[run][0] + 1
             self.method.blurred[run] = float((found.end_ns - found.start_ns).sum()) / length
-        whole = self.method.plan
-        whole.count += plan.count
-        whole.overlap_ns = max(whole.overlap_ns, plan.overlap_ns)
-        whole.blurs |= plan.blurs
+        self.method.plan = self.method.plan.counting(plan)
         return plan
 
     def _many_tasks(self) -> AbstractContextManager[None]:

@@ -10,18 +10,18 @@ from collections.abc import Mapping, Sequence, Set
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
-from antecede_audit.jobs.event_logs import ONLY_RUN
 from antecede_audit.judging.definition import PROCESS, TRACE, Order
+from antecede_audit.judging.event_columns import RunSize
 from antecede_audit.judging.finding_tables import REPORTED
 from antecede_audit.judging.raw_findings import ORDER_CODES, VIOLATION
 from antecede_audit.judging.slice_plan import SLICE_COPIES
-from antecede_audit.judging.summary import ViolationFigures, summary_of
-from antecede_audit.judging.verdict_summary import AuditSummary, JudgingMethod
+from antecede_audit.judging.summary import AuditSummary, JudgingMethod
+from antecede_audit.judging.verdict import NOTHING_CUT, NOTHING_MOVED, ONLY_RUN
+from antecede_audit.judging.violation_figures import ViolationFigures, summary_of
 from antecede_audit.spark import verdict
 from antecede_audit.spark.audit_judge import JudgedLog, Tell, judged_events, settings_for
 from antecede_audit.spark.audit_stages import counted
@@ -38,10 +38,6 @@ from antecede_audit.spark.settings import (
 )
 from antecede_audit.spark.survey import LogSurvey, survey_log
 
-NOTHING_CUT: Final[Mapping[str, Set[int]]] = {}
-
-NOTHING_MOVED: Final[Mapping[str, Mapping[int, int]]] = {}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditTables(PersistedTables):
@@ -52,6 +48,8 @@ class AuditTables(PersistedTables):
     duplicates: DataFrame
     losses: DataFrame
     inventions: DataFrame
+    runs: tuple[RunSize, ...]
+    """The runs of the log, and how much of everything each has."""
     summary: AuditSummary
     counted: DataFrame
     """What was judged: the submissions and deliveries of the log, and run_id."""
@@ -156,6 +154,7 @@ def audit_log(
             duplicates=duplicates,
             losses=losses,
             inventions=inventions,
+            runs=tuple(judged.runs),
             summary=summary,
             counted=log,
             _early=None if TRACE in judged.orders else (early[shown], names),

@@ -11,16 +11,11 @@ from typing import Final
 import numpy as np
 from pyspark.sql import DataFrame
 
+from antecede_audit.columns.arrays import equal_runs, offset_of_each, stable_order
+from antecede_audit.columns.arrow_rows import Integers
 from antecede_audit.columns.packed_batch import PACKED_ROWS, packed_rows
-from antecede_audit.judging.copies import (
-    ArrowBatch,
-    Integers,
-    Rows,
-    equal_runs,
-    offset_of_each,
-    stable_order,
-)
-from antecede_audit.judging.log_columns import EventColumns, RunKey
+from antecede_audit.judging.copies import ArrowBatch, Rows
+from antecede_audit.judging.event_columns import EventColumns, RunKey
 from antecede_audit.judging.slice_plan import SlicePlan
 from antecede_audit.spark.audit_stages import spread
 from antecede_audit.spark.clocks import Offsets

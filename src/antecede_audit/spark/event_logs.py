@@ -8,7 +8,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import (
@@ -29,13 +29,13 @@ from antecede.eventlog.layout import (
 )
 from antecede.eventlog.parquet import is_number, is_text, reading
 from antecede.eventlog.processes import FOLDER as PROCESSES_FOLDER
-from antecede.eventlog.rules import INT64_MAX, INTEGERS, JUDGED
-from antecede_audit.eventlog.event_lines import REASON, parse_lines, table_of_lines
+from antecede.eventlog.rules import INTEGERS, JUDGED
+from antecede_audit.eventlog.checked import REASON, RUN_ID
+from antecede_audit.eventlog.tables import check_batches, parse_lines, table_of_lines
 from antecede_audit.jobs.event_logs import (
     EVENTS_FOLDER,
     FORMATS,
     JSON,
-    ONLY_RUN,
     PARQUET,
     SPANS_FOLDER,
     WITNESSED,
@@ -45,7 +45,8 @@ from antecede_audit.jobs.event_logs import (
     runs_at,
     spans_folder,
 )
-from antecede_audit.judging.verdict_summary import SUMMARY
+from antecede_audit.judging.summary import SUMMARY
+from antecede_audit.judging.verdict import ONLY_RUN
 from antecede_audit.spans.schemas import SPANS
 from antecede_audit.spark.job_names import named
 from antecede_audit.spark.schemas import EVENTS, with_run_id
@@ -193,33 +194,19 @@ def read_alike(
 ) -> DataFrame:
     """The same of files that have these types; run_id, if rows or folders say it."""
     schema = StructType([StructField(name, of) for name, of in stored.items()])
+    more = [RUN_ID] if in_rows else []
     rows = reader.schema(with_run_id(schema) if in_rows else schema).parquet(*paths)
-    reasons = [reason_against(name, of) for name, of in stored.items() if name in INTEGERS]
-    rows = rows.withColumn(REASON, F.coalesce(F.lit(None).cast("string"), *reasons))
-    wide = {
-        name: F.when(F.col(REASON).isNull(), F.col(name)).cast("long")
-        for name, of in stored.items()
-        if isinstance(of, DoubleType | DecimalType)
-    }
+    if any(isinstance(of, DoubleType | DecimalType) for of in stored.values()):
+        # Below other rows all would become floats, which cannot tell large numbers apart.
+        check = partial(check_batches, columns=list(columns), more=more)
+        types = [*lines_schema(columns).fields, *(StructField(name, StringType()) for name in more)]
+        return rows.mapInArrow(named(check), StructType(types))
     nothing = {
         name: F.lit(None).cast(EVENTS[name].dataType) for name in columns if name not in stored
     }
-    whole = rows.withColumns({**nothing, **wide})
-    return whole.select(*columns, REASON, *(["run_id"] if in_rows else []))
-
-
-def reason_against(name: str, of: DataType) -> Column:
-    """Why a number of this type is no integer of 64 bits; null if it is one."""
-    column, text = F.col(name), F.col(name).cast("string")
-    if isinstance(of, DoubleType):
-        whole = (column == F.floor(column)) & (F.abs(column) <= INT64_MAX // 2)
-        said = F.concat(F.lit(f"column {name!r} must be an integer, not "), text)
-        return F.when(column.isNotNull() & ~whole, said)
-    if isinstance(of, DecimalType):
-        low, high, _ = INTEGERS[name]
-        said = F.concat(F.lit(f"column {name!r} is "), text, F.lit(f", outside {low} to {high}"))
-        return F.when(column > INT64_MAX, said)
-    return F.lit(None).cast("string")
+    return rows.withColumns({**nothing, REASON: F.lit(None).cast("string")}).select(
+        *columns, REASON, *more
+    )
 
 
 def files_alike(

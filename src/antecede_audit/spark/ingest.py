@@ -6,7 +6,7 @@ all, `summary.json`: while that is missing, the rest is unfinished.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import partial, reduce
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -20,8 +20,7 @@ from antecede.units import counted
 from antecede_audit.jobs.append import PreviousIngest, known_files, nothing_new, run_after
 from antecede_audit.jobs.ingest import IngestRequest, run_ingest
 from antecede_audit.jobs.outputs import REPLACED, OutputTables, check_apart
-from antecede_audit.parcels import PARCELS
-from antecede_audit.shuffle import ROWS_OF_A_TASK, ROWS_WORTH_A_TASK, without_gc
+from antecede_audit.shuffle import PARTITION_ROWS, PARTITION_ROWS_MIN
 from antecede_audit.spans.formats.catalogue import AUTO
 from antecede_audit.spans.partitioning import partition_records
 from antecede_audit.spans.reading import ReadOptions, read_contents, read_parts
@@ -30,10 +29,10 @@ from antecede_audit.spans.steps import OrderedCopies
 from antecede_audit.spans.summary import IngestSummary, run_named
 from antecede_audit.spans.trace_files import TraceFiles, find_files, tasks_of, weight_of_file
 from antecede_audit.spark.append import earlier_anywhere, records_anywhere, without_known_anywhere
-from antecede_audit.spark.job_names import named, named_jobs
+from antecede_audit.spark.job_names import named_jobs
 from antecede_audit.spark.outputs import SparkOutputTables
 from antecede_audit.spark.settings import BATCH_BY_ROWS, private_session, spark_conf
-from antecede_audit.spark.shuffle import SparkShuffle, default_partitions
+from antecede_audit.spark.shuffle import FirstStage, SparkShuffle, default_partitions
 from antecede_audit.spark.storage import Storage, literal
 from antecede_audit.spark.table_formats import (
     PARQUET,
@@ -43,14 +42,15 @@ from antecede_audit.spark.table_formats import (
     write_run,
 )
 
-BUCKET_BYTES: Final = 32 << 20
-"""What is read is spread over buckets before anybody knows how much it is; a task then has as many
-of these as make up its rows."""
+KEY_BYTES: Final = 32 << 20
+"""What is read is keyed before anybody knows how much it is: 32 MiB to a key. A partition then has
+as many keys in a row as make up its rows."""
 
-BUCKET_BYTES_MIN: Final = 1 << 20
-"""A bucket with less is not worth it, however many tasks the session likes to have."""
+KEY_BYTES_MIN: Final = 1 << 20
+"""A key with less than 1 MiB is not worth it, however many partitions the session likes to have."""
 
-BUCKETS_MAX: Final = 1 << 12
+KEYS_MAX: Final = 1 << 12
+"""There are at most 4,096 keys."""
 
 
 def ingest(
@@ -97,18 +97,16 @@ def ingest(
             return unchanged
         tell(f"reading {counted(found.count, 'file')}")
         known = known_files(earlier)
-        manner = ReadOptions(format_name=format_name, unit=unit, keep=frozenset(keep), known=known)
-        buckets = buckets_for(found, earlier, spark)
-        tables = read_found(spark, found, manner, 0 if earlier is None else earlier.parts, buckets)
+        options = ReadOptions(format_name=format_name, unit=unit, keep=frozenset(keep), known=known)
+        keys = read_keys_for(found, earlier, spark)
+        sources = read_found(spark, found, options, 0 if earlier is None else earlier.parts, keys)
         if earlier is not None:
-            packed = partial(partition_records, buckets=buckets)
-            schema = from_arrow_schema(PARCELS)
             stored = records_anywhere(spark, places, earlier)
-            tables = [*(one.mapInArrow(named(packed), schema) for one in stored), *tables]
-        records = SparkShuffle(reduce(DataFrame.unionByName, tables)).kept(stack)
+            sources = [*((one, partial(partition_records, keys=keys)) for one in stored), *sources]
+        records = SparkShuffle.reading(sources).persist(stack)
         asked = IngestRequest(found=found, earlier=earlier, run=run, repair=repair, tell=tell)
         summary, events = run_ingest(
-            asked, records, buckets, outputs_at(spark, places, target, run, earlier), stack
+            asked, records, keys, outputs_at(spark, places, target, run, earlier), stack
         )
         if table_name is not None and events is not None:
             log = event_log(events).withColumn("run_id", F.lit(run))
@@ -132,29 +130,27 @@ def outputs_at(
 
 def event_log(events: OrderedCopies) -> DataFrame:
     """The event log that Spark makes of events."""
-    moved = events.moved()
-    assert isinstance(moved, SparkShuffle), "what was read by Spark stays there"
-    return moved.rows(events.stage(), EVENTS)
+    ends = events.ends()
+    assert isinstance(ends, SparkShuffle), "what was read by Spark stays there"
+    return ends.last(events.stage(), EVENTS)
 
 
-def buckets_for(found: TraceFiles, earlier: PreviousIngest | None, spark: SparkSession) -> int:
-    """Over how many buckets spans are spread, by the size of what is going to be read."""
+def read_keys_for(found: TraceFiles, earlier: PreviousIngest | None, spark: SparkSession) -> int:
+    """How many keys records have, by the size of what is going to be read."""
     size = sum(weight_of_file(*file) for file in (*found.files, *found.elsewhere))
     records = 0 if earlier is None else sum(one.records for one in earlier.summary.read)
     few = min(
-        4 * default_partitions(spark), size // BUCKET_BYTES_MIN + records // ROWS_WORTH_A_TASK + 1
+        4 * default_partitions(spark), size // KEY_BYTES_MIN + records // PARTITION_ROWS_MIN + 1
     )
-    return min(max(size // BUCKET_BYTES, records // ROWS_OF_A_TASK * 4, few), BUCKETS_MAX)
+    return min(max(size // KEY_BYTES, records // PARTITION_ROWS * 4, few), KEYS_MAX)
 
 
 def read_found(
-    spark: SparkSession, found: TraceFiles, manner: ReadOptions, first_part: int, buckets: int
-) -> list[DataFrame]:
-    """The records in all files: Python opens those of this machine, Spark those elsewhere.
-
-    Out: parcels of `partition_records`.
-    """
-    tables = []
+    spark: SparkSession, found: TraceFiles, options: ReadOptions, first_part: int, keys: int
+) -> list[tuple[DataFrame, FirstStage]]:
+    """Tables of all files, and the stages that read their records: Python opens the files of this
+    machine, Spark those elsewhere."""
+    sources: list[tuple[DataFrame, FirstStage]] = []
     rows = [
         (task, first_part + part.number, part.path, part.start, part.end)
         for task, part in tasks_of(found.files)
@@ -166,15 +162,12 @@ def read_found(
         # A row for each task, so that none has more than it should.
         each = spark.range(0, tasks, 1, tasks).withColumnRenamed("id", "task")
         joined = each.join(F.broadcast(parts), on="task", how="inner").select(*PARTS.names)
-        tables.append((joined, partial(read_parts, manner=manner, buckets=buckets)))
+        sources.append((joined, partial(read_parts, options=options, keys=keys)))
     if found.elsewhere:
         first = first_part + len(rows)
         numbers = {path: number for number, (path, _) in enumerate(found.elsewhere, start=first)}
         files = spark.read.format("binaryFile").load([literal(path) for path in numbers])
         contents = files.select("path", "content")
-        reading = partial(read_contents, numbers=numbers, manner=manner, buckets=buckets)
-        tables.append((contents, reading))
-    schema = from_arrow_schema(PARCELS)
-    return [
-        one.mapInArrow(named(partial(without_gc, stage=stage)), schema) for one, stage in tables
-    ]
+        reading = partial(read_contents, numbers=numbers, options=options, keys=keys)
+        sources.append((contents, reading))
+    return sources

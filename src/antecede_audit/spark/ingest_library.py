@@ -13,13 +13,12 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from antecede.core.errors import LocalError
 from antecede_audit.columns.clock_offsets import ClockOffsets
-from antecede_audit.parcels import PARCELS
-from antecede_audit.shuffle import tasks_by_size
+from antecede_audit.shuffle import partitions_by_size
 from antecede_audit.spans.partitioning import partition_records
 from antecede_audit.spans.schemas import RECORDS, SPAN, STORED_AS
 from antecede_audit.spans.steps import count_records, extract_messages, order_events
 from antecede_audit.spark.ingest import event_log
-from antecede_audit.spark.job_names import named, named_jobs
+from antecede_audit.spark.job_names import named_jobs
 from antecede_audit.spark.schemas import PROCESSES
 from antecede_audit.spark.settings import (
     BATCH_BY_BYTES,
@@ -36,8 +35,9 @@ REQUIRED: Final = ("trace_id", "span_id", "process", "start_ns")
 NAMES: Final = {outside: inside for inside, outside in STORED_AS.items()}
 """What the columns of spans are called inside."""
 
-BUCKETS_OF_A_TASK: Final = 16
-"""Nobody knows how many spans there are: if they are many, there are that many more tasks."""
+KEYS_OF_A_PARTITION: Final = 16
+"""Nobody knows how many spans there are: if they are many, there are up to 16 times as many
+partitions."""
 
 COUNTED_FIRST: Final = 1 << 16
 """Whether there are more spans than this is looked up first. If not, a few tasks will do, however
@@ -75,16 +75,15 @@ def spans_to_events(spans: DataFrame, *, repair: bool = True) -> EventTables:
         ExitStack() as stack,
         spark_conf(session, BATCH_BY_BYTES | tasks_for(spans, describe)),
     ):
-        buckets = BUCKETS_OF_A_TASK * default_partitions(session)
+        keys = KEYS_OF_A_PARTITION * default_partitions(session)
         describe("reading spans")
         with spark_conf(session, BATCH_BY_ROWS):
-            pack = partial(partition_records, buckets=buckets)
-            packed = as_records(spans).mapInArrow(named(pack), from_arrow_schema(PARCELS))
-            records = SparkShuffle(packed).kept(stack)
+            stage = partial(partition_records, keys=keys)
+            records = SparkShuffle.reading([(as_records(spans), stage)]).persist(stack)
             reading, _ = count_records(records)
         describe("finding messages")
-        traffic = extract_messages(records, buckets, reading, repair, stack)
-        records.dropped()
+        traffic = extract_messages(records, keys, reading, repair, stack)
+        records.unpersist()
         known = traffic.known
         describe("putting events in order")
         log = event_log(order_events(traffic, stack))
@@ -102,7 +101,7 @@ def tasks_for(spans: DataFrame, describe: Callable[[str], None]) -> dict[str, st
     describe("looking how many spans there are")
     count = len(spans.select(F.lit(True)).take(COUNTED_FIRST + 1))
     usual = default_partitions(spans.sparkSession)
-    return {} if count > COUNTED_FIRST else {SHUFFLED: str(tasks_by_size(usual, count))}
+    return {} if count > COUNTED_FIRST else {SHUFFLED: str(partitions_by_size(usual, count))}
 
 
 def as_records(spans: DataFrame) -> DataFrame:

@@ -19,20 +19,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 from pyspark.sql.types import LongType, StructField, StructType
 
+from antecede_audit.columns.arrays import LATEST, column_of, equal_runs, stable_order
+from antecede_audit.columns.arrow_rows import Flags, Integers
 from antecede_audit.columns.packed_batch import PACKED_ROWS, packed_rows
-from antecede_audit.judging.copies import (
-    COLUMNS,
-    LATEST,
-    NEVER,
-    ArrowBatch,
-    Copies,
-    Flags,
-    Integers,
-    column_of,
-    equal_runs,
-    gather_copies,
-    stable_order,
-)
+from antecede_audit.judging.copies import COLUMNS, NEVER, ArrowBatch, Copies, gather_copies
 from antecede_audit.judging.kernel_input import NOTHING, find_messages, number_places
 from antecede_audit.judging.long_flights import OTHERS, WATCHED
 from antecede_audit.judging.slice_plan import SlicePlan

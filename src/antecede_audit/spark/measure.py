@@ -83,7 +83,7 @@ from antecede_audit.measure.runs import (
     tally_places,
 )
 from antecede_audit.measure.structure import COLUMNS, STRUCTURE, structured_batches
-from antecede_audit.shuffle import tasks_by_size
+from antecede_audit.shuffle import partitions_by_size
 from antecede_audit.spark import schemas
 from antecede_audit.spark.event_logs import (
     find_source_anywhere,
@@ -194,7 +194,7 @@ def measure_logs(
         names = distinct_names(runs)
         shared = [run.run_id for run, name in zip(runs, names, strict=True) if run.run_id != name]
         log = with_distinct_names(events, shared).select("run_id", *EVENTS.names)
-        tasks = tasks_by_size(default_partitions(session), sum(run.events for run in runs))
+        tasks = partitions_by_size(default_partitions(session), sum(run.events for run in runs))
         instants = persisted(copies_of(log, tasks), stack)
         sizes = {name: run.copies for run, name in zip(runs, names, strict=True)}
         describe("stretches of large runs")
@@ -387,7 +387,7 @@ def profile(
         if not sizes:
             raise LocalError(no_messages(source, run_id))
         entries = sum(one.entries for one in sizes.values())
-        tasks = tasks_by_size(default_partitions(session), entries)
+        tasks = partitions_by_size(default_partitions(session), entries)
         describe("samples of large runs")
         sample = sampled(workload, sizes, stack, entries_max)
         describe("causes and effects")

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 from antecede_audit.columns.arrow_rows import ArrowTable, Schema
 from antecede_audit.jobs.outputs import OutputTables
 from antecede_audit.jobs.worker_files import ROWS
-from antecede_audit.shuffle import Shuffle, Stage
+from antecede_audit.shuffle import LastStage, Shuffle
 from antecede_audit.spark.shuffle import SparkShuffle
 from antecede_audit.spark.storage import Storage
 from antecede_audit.spark.written_rows import blaming_spark, check_rows
@@ -42,23 +42,21 @@ class SparkOutputTables(OutputTables):
     def write_stage(
         self,
         table: str,
-        parcels: Shuffle,
-        stage: Stage,
+        rows: Shuffle,
+        stage: LastStage,
         schema: Schema,
         counted: Sequence[str] = (),
     ) -> dict[str, int]:
         if self._is_here(table):
             with blaming_spark(table):
-                sums = self._write_parts(table, parcels, stage, schema, counted, task_of_spark)
+                sums = self._write_parts(table, rows, stage, schema, counted, task_of_spark)
             self._check(table, sums.pop(ROWS))
             return sums
-        assert isinstance(parcels, SparkShuffle), "nobody else writes elsewhere"
+        assert isinstance(rows, SparkShuffle), "nobody else writes elsewhere"
         seen = Observation()
         totals = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in counted]
         columns = pa.schema([*schema, *((name, pa.int64()) for name in counted)])
-        observed = parcels.rows(stage, columns).observe(
-            seen, F.count(F.lit(1)).alias("rows"), *totals
-        )
+        observed = rows.last(stage, columns).observe(seen, F.count(F.lit(1)).alias("rows"), *totals)
         self._write(table, observed.select(*schema.names))
         self._check(table, int(seen.get["rows"]))
         return {name: int(seen.get[name]) for name in counted}

@@ -11,14 +11,17 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from antecede.eventlog.parquet import event_schema, reading
+from antecede.core.errors import LocalError
+from antecede.eventlog.parquet import reading
+from antecede.eventlog.schema import ALL_COLUMNS
 from antecede_audit.columns.arrow_rows import repeated
-from antecede_audit.eventlog.event_lines import REASON
+from antecede_audit.eventlog.checked import REASON, RUN_ID, checked, name_of_row
 from antecede_audit.jobs.event_logs import PARQUET, LogSource, find_source, runs_at
-from antecede_audit.judging.log_columns import FILE, READ, ROW, TRACE_ID
+from antecede_audit.judging.event_columns import READ, TRACE_ID
 from antecede_audit.spark.audit_stages import counted, spread
 from antecede_audit.spark.session import PLANS_ONLY
 
@@ -26,7 +29,7 @@ ArrowTable: TypeAlias = Any
 """pyarrow has no type stubs; the name says at least what is meant."""
 
 Reader: TypeAlias = Callable[[ArrowTable], Iterator[ArrowTable]]
-"""From what Spark hands over to rows of a log: `READ`, trace_id, source, run_id."""
+"""From what Spark hands over to checked rows of a log: `READ`, trace_id, source, run_id."""
 
 PIECE_BYTES: Final = 16 << 20
 """A task reads so much of files: smaller ones would cost more than they spread."""
@@ -62,8 +65,15 @@ def of_rows(events: DataFrame, more: Sequence[str] = ()) -> LogReader:
 
 
 def handed_over(batch: ArrowTable) -> Iterator[ArrowTable]:
-    """Rows as Spark hands them over."""
-    yield pa.Table.from_batches([batch])
+    """Rows as Spark hands them over; `LocalError` if one is wrong, by what Spark read or by us."""
+    table = pa.Table.from_batches([batch])
+    if REASON in table.column_names:
+        refused = table.filter(pc.is_valid(table[REASON]))
+        if len(refused):
+            reason = refused[REASON][0].as_py()
+            raise LocalError(f"{name_of_row(refused, 0, '', None)}{reason}")
+    there = [name for name in ALL_COLUMNS if name in table.column_names]
+    yield checked(table, there, first_row=None)
 
 
 def of_files(session: SparkSession, sources: Sequence[LogSource]) -> LogReader | None:
@@ -118,18 +128,9 @@ def read_here(batch: ArrowTable) -> Iterator[ArrowTable]:
                 first, end = (groups * part // row["of"] for part in (row["part"], row["part"] + 1))
                 before = sum(known.row_group(group).num_rows for group in range(first))
                 for rows in file.iter_batches(PIECE_ROWS, range(first, end), columns=there):
-                    table = completed(rows, row["source"], row["run_id"])
-                    place = {FILE: row["file"].encode(), ROW: str(before).encode()}
-                    yield table.replace_schema_metadata(place)
+                    table = pa.Table.from_batches([rows])
+                    if RUN_ID not in there:
+                        table = table.append_column(RUN_ID, repeated(row["run_id"], len(rows)))
+                    table = table.append_column("source", pa.repeat(row["source"], len(rows)))
+                    yield checked(table, (*READ, TRACE_ID), row["file"], before + 1)
                     before += len(rows)
-
-
-def completed(rows: ArrowTable, source: int, run_id: str) -> ArrowTable:
-    """Rows of a file as those of a log: columns that it lacks are null, if they may be."""
-    table = pa.Table.from_batches([rows])
-    for field in event_schema():
-        if field.name in READ and field.nullable and field.name not in table.column_names:
-            table = table.append_column(field.name, pa.nulls(len(table), field.type))
-    if "run_id" not in table.column_names:
-        table = table.append_column("run_id", repeated(run_id, len(table)))
-    return table.append_column("source", pa.repeat(source, len(table)))

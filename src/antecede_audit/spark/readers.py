@@ -85,28 +85,28 @@ def spans_in_values(
     chosen = values.select(
         source.alias("source"), position.alias("position"), F.col(column).alias("value")
     )
-    manner = ReadOptions(format_name=format_name, keep=frozenset(keep))
-    return chosen.mapInArrow(named(partial(value_batches, manner=manner)), SPAN_ROWS)
+    options = ReadOptions(format_name=format_name, keep=frozenset(keep))
+    return chosen.mapInArrow(named(partial(value_batches, options=options)), SPAN_ROWS)
 
 
-def value_batches(batches: Iterable[Batch], manner: ReadOptions) -> Iterator[Batch]:
+def value_batches(batches: Iterable[Batch], options: ReadOptions) -> Iterator[Batch]:
     """The spans of values that come in batches."""
     rows = rows_of(batches, ("source", "position", "value"))
     return span_batches(
         (where, record)
         for source, position, value in rows
         if value is not None
-        for where, record in records_in_value(source, position, value, manner)
+        for where, record in records_in_value(source, position, value, options)
     )
 
 
 def records_in_value(
-    source: str, position: str, value: bytes, manner: ReadOptions
+    source: str, position: str, value: bytes, options: ReadOptions
 ) -> Iterator[tuple[str, SpanRecord | RejectRecord]]:
     """The spans in one value, and what in it could not be read."""
     damages: list[DamagedFile] = []
     before = f"{position}: " if position else ""
-    for name, _, found in found_in_stream(source, io.BytesIO(value), manner, damages):
+    for name, _, found in found_in_stream(source, io.BytesIO(value), options, damages):
         for record in one_by_one(found):
             if isinstance(record, RejectRecord):
                 place = before + record.position if record.position else position
@@ -141,9 +141,9 @@ class PartOfFiles(InputPartition):
 class SpanReader(DataSourceReader):
     """Reads the files of a `TraceSource`, part by part."""
 
-    def __init__(self, paths: Sequence[str], manner: ReadOptions) -> None:
+    def __init__(self, paths: Sequence[str], options: ReadOptions) -> None:
         self.paths: Final = tuple(paths)
-        self.manner: Final = manner
+        self.options: Final = options
 
     def partitions(self) -> Sequence[InputPartition]:
         """A task for every part."""
@@ -153,14 +153,14 @@ class SpanReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The spans of one part, in batches."""
         assert isinstance(partition, PartOfFiles), "they are made above"
-        return span_batches(spans_in_part(partition.part, self.manner))
+        return span_batches(spans_in_part(partition.part, self.options))
 
 
 def spans_in_part(
-    part: FilePart, manner: ReadOptions
+    part: FilePart, options: ReadOptions
 ) -> Iterator[tuple[str, SpanRecord | RejectRecord]]:
     """The spans of one part, and what is rejected; `LocalError` if it cannot be read at all."""
-    for _, _, source, record in read_part(part, manner):
+    for _, _, source, record in read_part(part, options):
         if isinstance(record, SpanRecord | RejectRecord):
             yield source, record
         elif isinstance(record, FileRead) and record.format == UNREADABLE:
@@ -182,8 +182,8 @@ class TraceSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 there is only one
         keep = self.options.get("keep", "")
         names = frozenset(name.strip() for name in keep.split(",") if name.strip())
-        manner = ReadOptions(format_name=self.format_name, keep=names)
-        return SpanReader(paths_in(self.options.get("path"), self.options), manner)
+        options = ReadOptions(format_name=self.format_name, keep=names)
+        return SpanReader(paths_in(self.options.get("path"), self.options), options)
 
 
 class OtlpSource(TraceSource):

@@ -22,7 +22,7 @@ BATCH_BY_ROWS: Final = {
 }
 
 BATCH_BY_BYTES: Final = {
-    # Where rows are parcels of a megabyte, there are few of them, and weighing them is right.
+    # Packed batches have a megabyte: there are few of them, and to weigh them is right.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(64 << 20),
     # What was moved for one table goes when that is written. By default it stays until Java happens
     # to collect its garbage, and everything that was ever moved is on the disk at once.
@@ -98,7 +98,7 @@ def persisted(
 
 
 def persist_packed(table: DataFrame, stack: ExitStack) -> DataFrame:
-    """The same for rows that are parcels of a megabyte: kept on the disk.
+    """The same for packed batches, rows of a megabyte: kept on the disk.
 
     All of a task's are one object in Java's memory, and with others beside it there is no room to
     read it. The system keeps files in memory as well, as far as there is some.

@@ -28,18 +28,21 @@ from pyspark.sql.types import (
 )
 
 from antecede.core.errors import LocalError
+from antecede_audit.columns.arrays import offset_of_each
+from antecede_audit.columns.arrow_rows import Integers
 from antecede_audit.columns.hashing import P1, hash_texts, mix64
-from antecede_audit.judging.copies import (
-    NEVER,
-    ArrowBatch,
-    Copies,
-    Integers,
-    Rows,
-    gather_copies,
-    offset_of_each,
+from antecede_audit.judging.copies import NEVER, ArrowBatch, Copies, Rows, gather_copies
+from antecede_audit.judging.event_columns import (
+    GREATEST,
+    LEAST,
+    READ,
+    SUMS,
+    TRACE_ID,
+    EventColumns,
+    RunKey,
+    RunSize,
+    runs_of,
 )
-from antecede_audit.judging.log_columns import READ, TRACE_ID, EventColumns, RunKey, complaint_about
-from antecede_audit.judging.run_sizes import GREATEST, LEAST, SUMS, RunSize, runs_of
 from antecede_audit.judging.slice_plan import RunExtent
 from antecede_audit.spark.job_names import named
 from antecede_audit.spark.pieces import LogReader, Reader, of_rows
@@ -143,15 +146,14 @@ def survey_log(pieces: LogReader, stack: ExitStack) -> LogSurvey:
 def survey_batches(batches: Iterator[ArrowBatch], read: Reader) -> Iterator[ArrowBatch]:
     """What there is in these pieces. Out: `LOOKED`."""
     for batch in batches:
-        for table in read(batch):
-            wrong = complaint_about(table)
-            if wrong is not None:
-                yield looked_batch({"level": [0], "wrong": [wrong]})
-                continue
-            log = EventColumns(table)
-            least = min(SPARSEST, max(0, len(log.run).bit_length() - WHOLE_BITS))
-            yield counted_batch(log, least)
-            yield from sampled_batches(log, least)
+        try:
+            for table in read(batch):
+                log = EventColumns(table)
+                least = min(SPARSEST, max(0, len(log.run).bit_length() - WHOLE_BITS))
+                yield counted_batch(log, least)
+                yield from sampled_batches(log, least)
+        except LocalError as error:
+            yield looked_batch({"level": [0], "wrong": [str(error)]})
 
 
 def counted_batch(log: EventColumns, level: int) -> ArrowBatch:

@@ -37,7 +37,7 @@ from antecede_audit.judging.raw_findings import (
     VIOLATION,
     violations_in,
 )
-from antecede_audit.judging.summary import ViolationFigures
+from antecede_audit.judging.violation_figures import ViolationFigures
 from antecede_audit.spark.audit_stages import spread
 from antecede_audit.spark.clocks import scattered_submissions
 from antecede_audit.spark.job_names import named

@@ -16,7 +16,7 @@ from antecede.eventlog.schema import Event
 from antecede_audit.jobs.event_logs import WITNESSED
 from antecede_audit.judging.definition import History, Order
 from antecede_audit.judging.raw_findings import ArrowTable
-from antecede_audit.judging.verdict_summary import Found
+from antecede_audit.judging.summary import Found
 from antecede_audit.judging.witness import witnessed
 
 EVENTS_MAX: Final = 500_000

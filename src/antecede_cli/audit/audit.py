@@ -11,17 +11,16 @@ from rich.table import Table
 
 from antecede.core.errors import LocalError
 from antecede.units import counted
-from antecede_audit.judging.explain import explain, name
+from antecede_audit.judging.explain import explain, name, time_text
 from antecede_audit.judging.findings import Violation
-from antecede_audit.judging.moments import moment
-from antecede_audit.judging.verdict_summary import GRADES, RECORDED
+from antecede_audit.judging.summary import GRADES, RECORDED
 from antecede_cli.console import Console, figures_table, signed_text
 from antecede_cli.options import RenamedOptions, option_with_default
 from antecede_cli.spark import is_local, need_spark, spark_progress, spark_session
 
 if TYPE_CHECKING:
     from antecede_audit.judging.definition import Order
-    from antecede_audit.judging.verdict_summary import AuditResult, AuditSummary, ChannelCount
+    from antecede_audit.judging.summary import AuditResult, AuditSummary, ChannelCount
 
 
 CHANNELS_SHOWN: Final = 8
@@ -137,7 +136,9 @@ def cut_off_lines(summary: "AuditSummary", names: Names) -> list[str]:
     for run_id, processes in summary.cut_off.items():
         people = names.get(run_id, {})
         for process, since_ns in processes.items():
-            end = "nothing of it can be read" if since_ns is None else f"after {moment(since_ns)}"
+            end = (
+                "nothing of it can be read" if since_ns is None else f"after {time_text(since_ns)}"
+            )
             lines.append(f"The log of {name(int(process), people)} in {run_id} breaks off: {end}.")
     unknown = summary.unknown
     if any(unknown.values()):

@@ -11,7 +11,7 @@ from antecede.durability.errors import JournalFailed, JournalFull
 from antecede.runtime.config.addresses import Address, CarriedAddress, parse_address
 from antecede.runtime.config.settings import SETTING_NAMES, Settings, gather_settings
 from antecede.runtime.errors import BadConfiguration, Stranded, TraceFailed
-from antecede.runtime.observe.http_server import ROUTES
+from antecede.runtime.observe.http_server import PATHS
 from antecede.runtime.opening import NodeOpening
 from antecede_cli.json_lines import OutputFailed, run_json_lines
 from antecede_cli.output import Failed
@@ -135,7 +135,7 @@ give --expel majority:2min at all nodes. To start a node again whenever it was e
 @click.option(
     "--metrics",
     metavar="HOST:PORT",
-    help=f"Answer {', '.join(ROUTES)} there, over HTTP.",
+    help=f"Answer {PATHS} there, over HTTP.",
 )
 def command(
     name: str | None,

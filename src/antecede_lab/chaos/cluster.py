@@ -65,7 +65,7 @@ class Fault:
 
 
 def schedule_of(seed: int, nodes: int, faults: int) -> list[Fault]:
-    """So many faults, one after the other, for a cluster of so many nodes."""
+    """A number of faults, one after the other, for a cluster of `nodes` nodes."""
     random = Random(seed)
     drawn: list[Fault] = []
     at_s = 0.0
@@ -207,7 +207,7 @@ class Cluster:
             time.sleep(TURN_S)
 
     def _there(self) -> list[NodeLife]:
-        """The nodes that can be told something."""
+        """The nodes that can receive commands."""
         gone = self.witness.departures.gone
         lives = self._at.values()
         return [x for x in lives if x.ready and not x.paused and x.number not in gone]
@@ -229,7 +229,7 @@ class Cluster:
                     # As a rule it is the one that was killed.
                     incarnation = int(line["incarnation"])
                     if incarnation != life.incarnation:
-                        life = self._at[life.name] = self.witness.is_reborn(life, incarnation)
+                        life = self._at[life.name] = self.witness.renewed(life, incarnation)
                 self.witness.hears(life, line)
                 if "from" in line and self._replying and self._random.random() < REPLIES:
                     self._send(life)

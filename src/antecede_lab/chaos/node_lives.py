@@ -204,7 +204,7 @@ class ClusterLog:
             self._gives_up(sender, str(line["peer"]), line["sequences"], certain=certain)
 
     def crashed(self, life: NodeLife) -> None:
-        """A life has ended without a word."""
+        """A life has ended without a bye."""
         life.over = True
         self.departures.gone.add(life.number)
 
@@ -213,8 +213,8 @@ class ClusterLog:
         self.crashed(life)
         self._killed_ns[life.number] = time.monotonic_ns()
 
-    def is_reborn(self, life: NodeLife, incarnation: int) -> NodeLife:
-        """A process that was killed has come back as somebody new: it had been expelled before."""
+    def renewed(self, life: NodeLife, incarnation: int) -> NodeLife:
+        """A killed process has restarted as a new incarnation: the old one had been expelled."""
         self.crashed(life)
         born = NodeLife(life.name, len(self.lives), incarnation, life.child, life.folder)
         self.lives.append(born)

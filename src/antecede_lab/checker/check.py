@@ -16,7 +16,7 @@ from antecede_lab.checker.programs import Program, Send, objection
 from antecede_lab.checker.search import Budgets, Exploration, Progress, explore, shortest
 
 ATTEMPT_STATES_MAX: Final = 100_000
-"""An attempt that shows nothing wrong in so many states is given up."""
+"""An attempt ends after 100,000 states if it has shown nothing wrong."""
 
 
 def minimised(info: ProtocolInfo, program: Program, budgets: Budgets, found: Finding) -> Failure:
@@ -99,7 +99,7 @@ def smaller_budgets(budgets: Budgets) -> list[Budgets]:
 
 
 STATES_MAX: Final = 1_000_000
-"""How many distinct states `check` looks at before it gives up, unless told otherwise."""
+"""`check` gives up after 1,000,000 distinct states by default."""
 
 
 @final
@@ -130,7 +130,7 @@ def check(
     states_max: int = STATES_MAX,
     progress: Progress | None = None,
 ) -> CheckResult:
-    """Explore every interleaving of `program` with up to so many faults.
+    """Explore every interleaving of `program` with a limited number of faults.
 
     `losses` and `duplications` are counted in all and used only by protocols made for a lossy
     network; `expiries` are counted for each process, and lie between other steps (where nothing

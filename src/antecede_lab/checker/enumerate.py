@@ -57,7 +57,7 @@ def distributions(size: int, processes: int) -> list[tuple[int, ...]]:
 
 
 def sketches(counts: tuple[int, ...], multicast: bool) -> list[Sketch]:
-    """Every choice of targets and waits for processes that send so many messages each."""
+    """Every choice of targets and waits for processes that send `counts` messages each."""
     found: list[Sketch] = [()]
     for sender, count in enumerate(counts):
         choices = target_choices(sender, len(counts), multicast)

@@ -231,14 +231,14 @@ class ExpulsionWorld:
             budget = FaultBudget(budget.losses, budget.crashes, budget.expulsions - 1)
             one: i64 = 1
             expelled = scene.expelled | one << step.other
-            told = ExpulsionState(scene.places, scene.flights, scene.pasts, budget, expelled)
+            decided = ExpulsionState(scene.places, scene.flights, scene.pasts, budget, expelled)
             move = self._moves.expulsion(place.local, step.other)
-            return self._moved(told, place, move, scene.flights)
+            return self._moved(decided, place, move, scene.flights)
         if step.kind == EXPIRE:
             return self._moved(scene, place, self._moves.expiry(place.local), scene.flights)
         return self._submitted(scene, place)
 
-    def is_at_rest(self, place: Place) -> bool:
+    def is_idle(self, place: Place) -> bool:
         """Whether time alone changes nothing for this process."""
         return not place.local.wants_timer or self._moves.expiry(place.local).idle
 
@@ -357,7 +357,7 @@ def check_expulsions(
     states_max: int,
     progress: Progress | None = None,
 ) -> PartingResult:
-    """Explore every interleaving of `program` with up to so many losses, crashes and expulsions.
+    """Explore every interleaving of `program` with limited losses, crashes and expulsions.
 
     If something is wrong, a shortest way to it is looked for. `LocalError` if the protocol cannot
     run the program, or knows no expulsion.
@@ -466,7 +466,7 @@ def settled(world: ExpulsionWorld, scene: ExpulsionState) -> CheckVerdict | None
         restless = [
             place
             for place in scene.places
-            if among >> place.local.me & 1 and not place.gone and not world.is_at_rest(place)
+            if among >> place.local.me & 1 and not place.gone and not world.is_idle(place)
         ]
         if not restless:
             return world.missing(scene, among)

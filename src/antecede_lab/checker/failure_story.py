@@ -30,10 +30,10 @@ from antecede_lab.checker.verdicts import (
 )
 
 STEPS_SHOWN: Final = 60
-"""A longer story is told without its middle."""
+"""A story of more than 60 steps is shown without its middle."""
 
 ENDLESS_STEPS_SHOWN: Final = 12
-"""How much is told of a story without an end."""
+"""12 steps are shown of a story without an end."""
 
 
 @final

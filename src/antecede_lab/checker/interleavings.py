@@ -117,7 +117,7 @@ class World:
         self._earlier: Final = earlier_messages(program, info.ordering == "fifo")
 
     def start(self, losses: int, duplications: int, expiries: int) -> State:
-        """Nothing has happened; so many faults, and timers of each process, are still to come.
+        """Nothing has happened; these faults, and `expiries` timers of each process, are to come.
 
         Only a protocol that is made for a lossy network meets any faults.
         """
@@ -162,7 +162,7 @@ class World:
         addressed: i64 = self._addressed[seat.local.me]
         return addressed & ~seat.delivered
 
-    def is_at_rest(self, seat: ProcessSlot) -> bool:
+    def is_idle(self, seat: ProcessSlot) -> bool:
         """Whether time alone changes nothing for this process."""
         return not seat.local.wants_timer or self._moves.expiry(seat.local).idle
 
@@ -176,7 +176,7 @@ class World:
         for flight in heads:
             steps.append(Step(ARRIVE, flight.target, flight))
         for seat in state.seats:
-            if seat.expiries > 0 and not self.is_at_rest(seat):
+            if seat.expiries > 0 and not self.is_idle(seat):
                 steps.append(Step(EXPIRE, seat.local.me))
         for flight in heads:
             if state.losses > 0:

@@ -94,7 +94,7 @@ class FairSchedule:
     def restless(self) -> int:
         """The first process whose timer would change something, or -1."""
         for seat in self._state.seats:
-            if not self._world.is_at_rest(seat):
+            if not self._world.is_idle(seat):
                 return int(seat.local.me)
         return -1
 
@@ -105,7 +105,7 @@ class FairSchedule:
     def expire_all(self) -> None:
         """Every timer fires once, until something is wrong."""
         for seat in self._state.seats:
-            if self._state.verdict is None and not self._world.is_at_rest(seat):
+            if self._state.verdict is None and not self._world.is_idle(seat):
                 self._take(Step(EXPIRE, seat.local.me))
 
     def stuck(self) -> Finding | None:

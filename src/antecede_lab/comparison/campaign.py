@@ -228,7 +228,7 @@ SEEDED_SIZE: Final = 50
 MS: Final = 1_000_000
 
 Show: TypeAlias = Callable[[int, int, str], None]
-"""Is told how many tasks are done, of how many, and which is next."""
+"""Called with how many tasks are done, of how many, and which is next."""
 
 
 @final

@@ -42,7 +42,7 @@ class KsEffort:
     shares: tuple[float, ...]
     """Of messages that are multicasts."""
     messages_each: int
-    """At least; so many that a run lasts for `SPAN` one-way delays."""
+    """At least; enough for a run of `SPAN` one-way delays."""
     seeds: int
 
 

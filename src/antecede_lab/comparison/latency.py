@@ -145,7 +145,7 @@ def middle_rate(copies: list[TimedCopy]) -> float:
 
 
 UNSETTLED_FROM: Final = 1.2
-"""Where the third quarter takes so many times as long as the second, nothing has settled."""
+"""A run is not steady if its third quarter takes 1.2 times as long as the second."""
 
 
 @final
@@ -164,7 +164,7 @@ class Trend:
 
 
 def trend(copies: list[TimedCopy], messages_each: float) -> Trend:
-    """The trend of a run; `copies` in the order of submission, of so many messages a process."""
+    """The trend of a run; `copies` in the order of submission, of `messages_each` a process."""
     quarter = max(1, len(copies) // 4)
     second, third = copies[quarter : 2 * quarter], copies[2 * quarter : 3 * quarter]
     if not third:

@@ -116,7 +116,7 @@ class LongRun:
 
 
 def group_run(info: ProtocolInfo, messages: int, seed: int) -> LongRun:
-    """Hold conversations of about so many messages; each process starts one per one-way delay."""
+    """About `messages` messages in conversations; a process starts one per one-way delay."""
     traffic = TrafficSettings(
         processes=GROUP_PROCESSES,
         messages=messages,

@@ -116,7 +116,7 @@ HOLDING: Final = Quantity(
     "integers in a process by what it holds",
     "integers",
     HELD,
-    "integers in the state of one of four processes that holds so many of this sort",
+    "integers in the state of one of four processes, by how many of this sort it holds",
 )
 CONTROL_PACKETS: Final = Quantity(
     "control packets",
@@ -245,7 +245,7 @@ STARVED: Final = Quantity(
     "wait under the starvation script",
     "turns",
     TURNS,
-    "how long the message of the scenario `starvation` waited, of so many turns",
+    "how long the message of the scenario `starvation` waited, in turns",
 )
 
 QUANTITIES: Final = (

@@ -271,7 +271,7 @@ def planned(holding: str, count: int) -> tuple[list[tuple[int, int]], int]:
 
 
 def state_holding(info: ProtocolInfo, holding: str, count: int) -> int:
-    """Integers in the state of a process that holds so many of this sort."""
+    """Integers in the state of a process that holds `count` of this sort."""
     sends, holder = planned(holding, count)
     workload = ScriptedWorkload(sends, pause_after=2)
     faults = Faults(

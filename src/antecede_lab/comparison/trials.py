@@ -39,7 +39,7 @@ TRIAL_PROCESSES: Final = 4
 """How many take part where runs should finish."""
 
 MULTICAST_SHARE: Final = 0.3
-"""Every other run of a protocol that multicasts has so many multicasts among its messages."""
+"""Every other run of a protocol that multicasts has 30 % multicasts among its messages."""
 
 TROUBLE: Final = 0.1
 """The share of packets that are lost, and of those that come twice."""
@@ -126,7 +126,7 @@ def finishes(info: ProtocolInfo, where: str, effort: Effort, seed: int) -> RunRe
 
 
 def starved_for(info: ProtocolInfo, turns: int) -> float:
-    """How many rounds the message of the starvation script waits at its sender, if so many pass."""
+    """How many rounds the message of the starvation script waits at its sender, of `turns`."""
     performance = perform(starvation(turns, float(turns)), info)
     wanted = performance.when("submitted", STARVED_MESSAGE)
     left = performance.when("transmitted", STARVED_MESSAGE, TALKER)

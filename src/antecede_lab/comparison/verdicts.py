@@ -25,25 +25,25 @@ from antecede_lab.comparison.traffic import BROADCASTS, NEIGHBOURS, UNIFORM
 from antecede_lab.comparison.trials import LOSING, LOSSY, REORDERING, WITHOUT_TIMERS
 
 STEADY_SHARE: Final = 0.8
-"""Throughput counts as independent of distance if so much of it is left at the longest one."""
+"""Throughput counts as independent of distance if this share of it is left at the longest one."""
 
 LIMITED_SHARE: Final = 0.5
-"""It counts as limited by distance if at most so much is left."""
+"""It counts as limited by distance if at most half of it is left."""
 
 BOUNDED_RTTS: Final = 3.0
-"""What never waits longer than so many round trips, whatever the traffic, waits O(r)."""
+"""What never waits longer than 3 round trips, whatever the traffic, waits O(r)."""
 
 GROWS_BY: Final = 2.0
-"""A wait is not bounded by round trips if it grows so many times over a series."""
+"""A wait is not bounded by round trips if it doubles over a series."""
 
 BUFFERED_RTTS: Final = 4.0
-"""A wait of at most so many round trips for every message ahead in the buffer is O(b r)."""
+"""A wait of at most 4 round trips for every message ahead in the buffer is O(b r)."""
 
 STARVED_SHARE: Final = 0.9
-"""A message is starved if it waits for so much of a run, however long the run is."""
+"""A message is starved if it waits for 90 % of a run, however long the run is."""
 
 MAIN_SHARE: Final = 0.8
-"""A side has the wait if it has so much of it."""
+"""A side has the wait if it has 80 % of it."""
 
 NOTHING_RTTS: Final = 1e-9
 

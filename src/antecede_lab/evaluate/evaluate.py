@@ -23,7 +23,7 @@ from antecede.eventlog.parquet import load_pyarrow, reading
 from antecede.units import counted
 from antecede.version import __version__
 from antecede_audit.eventlog.workload import WorkloadRow, read_workload, write_workload
-from antecede_audit.judging.verdict_summary import REPLACED as AUDITED
+from antecede_audit.judging.summary import REPLACED as AUDITED
 from antecede_audit.measure.figures import FIGURES
 from antecede_audit.spark.audit_job import audit
 from antecede_audit.spark.ingest import ingest
@@ -212,7 +212,7 @@ def prepared(
 def part_of(grid: Grid, protocols: Sequence[str], messages: int) -> Grid | None:
     """The runs that are recorded: these protocols, with the first seed of each scenario.
 
-    Scenarios of more than so many messages are left out.
+    Scenarios with more than `messages` messages are left out.
     """
     scenarios = []
     for scenario in grid.scenarios:

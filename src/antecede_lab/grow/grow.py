@@ -266,7 +266,7 @@ def sampled_patterns(structure: DataFrame, plan: GrowthPlan) -> list[Pattern]:
 def service_names(
     session: SparkSession, graph: ServiceGraph, replicas: tuple[int, ...]
 ) -> DataFrame:
-    """What the processes are called if services have so many replicas."""
+    """What the processes are called if services have `replicas` replicas."""
     rows: list[Any] = [
         (name if replica == 0 else f"{name}#{replica}", name, replica)
         for name, count in zip(graph.names, replicas, strict=True)

@@ -40,8 +40,8 @@ class ServiceGraph:
     nothing about requests, so they are made up such that every edge is called as often as the file
     says. A request from outside always leads to calls. One from another service leads to calls as
     often as is needed for the rest, each time to as many as in a recording; and if that is not
-    enough, then so many more requests come from outside. Some come from outside in any case, so
-    that circles end.
+    enough, more requests come from outside. Some come from outside in any case, so that circles
+    end.
     """
 
     names: tuple[str, ...]
@@ -124,7 +124,7 @@ def graph_of(edges: list[tuple[str, str, int]]) -> ServiceGraph:
 
 
 def rates_of(graph: ServiceGraph, calls_outside: float, calls_inside: float) -> Rates:
-    """What requests do if one from outside leads to so many calls on average.
+    """What requests do if one from outside leads to `calls_outside` calls on average.
 
     One from another service that leads to calls at all leads to `calls_inside` of them.
     """
@@ -158,7 +158,7 @@ def firsts(counts: tuple[int, ...]) -> tuple[int, ...]:
 
 
 PARTS_WANTED: Final = 100_000
-"""About so many messages and copies are looked at, on errands chosen by chance."""
+"""About 100,000 messages and copies are looked at, on requests chosen at random."""
 
 PARTS_MAX: Final = 20_000
 """Larger errands are left out: each has to fit a row."""
@@ -314,17 +314,17 @@ def steps_of(
 
 
 MESSAGES_MAX: Final = 4096
-"""A request that has led to so many messages makes no more calls."""
+"""A request that has led to 4,096 messages makes no more calls."""
 
 DEPTH_MAX: Final = 60
-"""Nor does one that has been handed on so often."""
+"""Nor does one that has been handed on 60 times."""
 
 IDS: Final = 1 << 16
-"""Every request has room for so many ids."""
+"""Every request has room for 65,536 ids."""
 
 WORD_BITS: Final = 32
 PILOT: Final = 1_000
-"""So many requests are tried out to see how many messages come with a call."""
+"""1,000 requests are tried out to see how many messages come with a call."""
 
 PILOT_FROM: Final = 1 << 40
 """They have numbers that no request of the workload has."""

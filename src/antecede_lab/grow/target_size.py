@@ -77,7 +77,7 @@ class GrowthPlan:
     layers: int
     """How often the recording is laid over itself."""
     messages: int
-    """How many messages there will be; with `graph` about so many."""
+    """How many messages there will be; with `graph` approximately."""
     period_ns: int
     """All conversations begin within this time, before `speed` is applied."""
     shift_ns: int
@@ -89,7 +89,7 @@ class GrowthPlan:
 
     @property
     def replicas(self) -> int:
-        """Every process becomes so many, and the first `extra` processes one more."""
+        """Every process becomes this many, and the first `extra` processes one more."""
         return self.wanted.processes // self.recorded.processes
 
     @property
@@ -99,7 +99,7 @@ class GrowthPlan:
 
     @property
     def last_layer(self) -> int:
-        """How many messages the last layer has: the first so many, by time."""
+        """How many messages the last layer has: the first ones by time."""
         return self.messages - (self.layers - 1) * self.recorded.messages
 
 

@@ -10,7 +10,7 @@ from mypy_extensions import i64, mypyc_attr
 from antecede.core.packets import Message, Packet
 
 RANGES_LIMIT: Final = 16
-"""Ranges in one answer; what lies beyond them is told by a later one."""
+"""Ranges in one answer; a later one has what lies beyond them."""
 
 
 @final

@@ -157,7 +157,7 @@ class MfProcess(GroupProcess):
         self._buffer.remove()
         self._alarm.progress(now_ns)
         if self._buffer.size == 0:
-            self._alarm.on = False
+            self._alarm.stop()
             return []
         return [self._transmit_head()]
 

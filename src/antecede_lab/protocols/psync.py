@@ -131,8 +131,8 @@ class PsyncProcess(GroupProcess):
         "_others",
         "_leaves",
         "_own",
-        "_kept",
-        "_kept_ever",
+        "_retained",
+        "_delivered_ever",
         "_asked",
         "_room",
         "_alarms",
@@ -165,9 +165,9 @@ class PsyncProcess(GroupProcess):
         # Of each process at most one message that nothing we have delivered follows.
         self._leaves: dict[int, int] = {}
         self._own: dict[int, Own] = {}
-        # Messages of others in order of delivery, and how many were ever kept, and forgotten.
-        self._kept: dict[tuple[int, int], PsyncMessage] = {}
-        self._kept_ever: i64 = 0
+        # Messages of others in order of delivery, and how many there ever were, with those dropped.
+        self._retained: dict[tuple[int, int], PsyncMessage] = {}
+        self._delivered_ever: i64 = 0
         # Whom we asked for a message, until it is delivered.
         self._asked: dict[tuple[int, int], list[int]] = {}
         self._room: ReceiveBuffer[PsyncMessage] = ReceiveBuffer(receive_limit)
@@ -186,7 +186,7 @@ class PsyncProcess(GroupProcess):
             me = self._members.me
             packet = PsyncMessage(message, tuple(sorted(self._leaves.items())))
             self._leaves = {me: message.sequence}
-            self._own[message.sequence] = Own(packet, self._kept_ever)
+            self._own[message.sequence] = Own(packet, self._delivered_ever)
             for target in remote:
                 self._alarms.start(self._others[target].alarm, now_ns)
                 effects.append(Transmit(target, packet))
@@ -283,10 +283,10 @@ class PsyncProcess(GroupProcess):
                 del self._leaves[process]
         self._leaves[sender] = sequence
         self._asked.pop((sender, sequence), None)
-        self._kept[sender, sequence] = packet
-        self._kept_ever += 1
-        if len(self._kept) > self._keep_limit:
-            del self._kept[next(iter(self._kept))]
+        self._retained[sender, sequence] = packet
+        self._delivered_ever += 1
+        if len(self._retained) > self._keep_limit:
+            del self._retained[next(iter(self._retained))]
         self._room.reached(sender, sequence)
 
     def _ask(self, source: int, missing: list[tuple[int, int]]) -> list[Effect]:
@@ -309,7 +309,7 @@ class PsyncProcess(GroupProcess):
         other.acked = sequence
         other.alarm.progress(now_ns)
         if sequence == self._sequence:
-            other.alarm.on = False
+            other.alarm.stop()
         lowest: int = self._sequence
         for one in self._others.values():
             if one.acked < lowest:
@@ -319,15 +319,15 @@ class PsyncProcess(GroupProcess):
             self._forget_up_to(own.kept)
 
     def _forget_up_to(self, count: i64) -> None:
-        """Everybody has delivered the first `count` messages that we ever kept."""
-        while self._kept and self._kept_ever - len(self._kept) < count:
-            del self._kept[next(iter(self._kept))]
+        """Everybody has delivered the first `count` messages that we ever retained."""
+        while self._retained and self._delivered_ever - len(self._retained) < count:
+            del self._retained[next(iter(self._retained))]
 
     def _on_request(self, source: int, missing: Ids) -> list[Effect]:
         self._check_ids(source, missing)
         effects: list[Effect] = []
         for process, sequence in missing:
-            packet = self._kept.get((process, sequence))
+            packet = self._retained.get((process, sequence))
             if process == self._members.me and sequence in self._own:
                 packet = self._own[sequence].packet
             if packet is not None and process != source:
@@ -363,8 +363,8 @@ class PsyncProcess(GroupProcess):
 
     def fingerprint(self) -> bytes:
         others = [(process, int(o.acked), int(o.delivered)) for process, o in self._others.items()]
-        own = [(own.packet, int(own.kept - self._kept_ever)) for own in self._own.values()]
-        views = sorted(self._leaves.items()), list(self._kept.values())
+        own = [(own.packet, int(own.kept - self._delivered_ever)) for own in self._own.values()]
+        views = sorted(self._leaves.items()), list(self._retained.values())
         asked = sorted([(key, sorted(whom)) for key, whom in self._asked.items()])
         state = (self._members.me, int(self._sequence), others, own, views, asked)
         return repr((state, self._room.state())).encode()

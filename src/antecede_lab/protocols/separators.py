@@ -125,7 +125,7 @@ class Domain:
 class SeparatorsProcess(GroupProcess):
     """One process; messages to it arrive exactly once, in any order.
 
-    `domains` is how many there are (the ids in order are cut into so many, as equal as can be), or
+    `domains` is their number (the ids in order are cut into parts of nearly equal length), or
     the domains themselves, as lists of processes that each begin with their gateway. By default
     there are about as many as each has members.
     """
@@ -261,6 +261,6 @@ def usual_count(size: int) -> int:
 
 
 def cut(ids: list[int], count: int) -> list[list[int]]:
-    """The ids in order, in so many pieces whose lengths differ by one at most."""
+    """The ids in order, in `count` parts whose lengths differ by one at most."""
     size = len(ids)
     return [ids[size * part // count : size * (part + 1) // count] for part in range(count)]

@@ -64,7 +64,7 @@ class Topology:
     def __init__(self, ids: list[int], links: Links | None) -> None:
         self._ids: Final = ids
         self._links: Final = links
-        self._kept: dict[tuple[int, int], list[tuple[int, list[int]]]] = {}
+        self._cache: dict[tuple[int, int], list[tuple[int, list[int]]]] = {}
 
     def has_link(self, source: int, target: int) -> bool:
         """Whether `source` may send to `target`; both are members, and differ."""
@@ -79,11 +79,11 @@ class Topology:
                 for sender in self._ids
                 if sender != target
             ]
-        kept = self._kept.get((source, target))
-        if kept is None:
-            kept = carried_counts(self._ids, links, source, target)
-            self._kept[source, target] = kept
-        return kept
+        counts = self._cache.get((source, target))
+        if counts is None:
+            counts = carried_counts(self._ids, links, source, target)
+            self._cache[source, target] = counts
+        return counts
 
 
 @final

@@ -22,10 +22,10 @@ DAY_BITS_MAX: Final = 40
 EVENTS_PER_DAY: Final = 2
 
 REVIEW_PERIOD: Final = 4096
-"""A power of two: every so many additions the steps they took are looked at."""
+"""The steps are checked once in 4,096 additions (a power of two)."""
 
 STEPS_TOLERATED: Final = 3
-"""More steps than this per addition, and the calendar is laid anew."""
+"""With more than 3 steps per addition the calendar is rebuilt."""
 
 ARRIVAL: Final = 0
 WAKE: Final = 1

@@ -78,7 +78,7 @@ class Tags:
         self._by_message: Final[dict[int, Tagged]] = {}
 
     def put(self, sender: i64, sequence: i64, tag: i64, targets: i64) -> None:
-        """A message with this tag is under way to so many targets."""
+        """A message with this tag is under way to this number of targets."""
         self._by_message[message_key(sender, sequence)] = Tagged(tag, targets)
 
     def take(self, sender: i64, sequence: i64) -> i64:
@@ -101,12 +101,12 @@ def message_key(sender: i64, sequence: i64) -> i64:
 PROGRESS_PERIOD: Final = 1 << 14
 """Events between two calls of the progress function."""
 
-KEPT_PAYLOADS: Final = 256
-KEPT_PAYLOAD_BYTES: Final = 1 << 14
-"""Payloads are zeros, and so many different ones of up to this size are made once only."""
+CACHED_PAYLOADS: Final = 256
+CACHED_PAYLOAD_BYTES: Final = 1 << 14
+"""Payloads are zeros: up to 256 different ones of at most 16 KiB are cached."""
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Is told from time to time how many events there were, and how many messages were submitted."""
+"""Called now and then with the number of events and the number of messages submitted."""
 
 
 @final
@@ -380,7 +380,7 @@ class Simulation(Outbox):
         payload = self._payloads.get(size)
         if payload is None:
             payload = bytes(size)
-            if size <= KEPT_PAYLOAD_BYTES and len(self._payloads) < KEPT_PAYLOADS:
+            if size <= CACHED_PAYLOAD_BYTES and len(self._payloads) < CACHED_PAYLOADS:
                 self._payloads[size] = payload
         self._payload = payload
         return payload

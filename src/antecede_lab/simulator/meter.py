@@ -27,7 +27,7 @@ class Gauge:
         self._area: int = 0
 
     def change(self, by: i64, now_ns: i64) -> None:
-        """From now on there are so many more."""
+        """From now on there are `by` more."""
         if now_ns > self._since_ns:
             self.settle(now_ns)
         self._level += by
@@ -356,5 +356,5 @@ def greatest(gauges: list[Gauge]) -> tuple[int, ...]:
 
 
 def kind_of(entry: tuple[str, KindCount]) -> str:
-    """The kinds of packets are told in alphabetical order."""
+    """The kinds of packets are listed in alphabetical order."""
     return entry[0]

@@ -42,7 +42,7 @@ class ReliableLinkState:
         self.early: dict[int, Packet | None] = {}
         self.alarm = RetransmissionTimer(process)
 
-    def may_keep(self, number: i64, window: i64) -> bool:
+    def is_early(self, number: i64, window: i64) -> bool:
         """Whether a packet is early, new, and not so early that its sender cannot have sent it."""
         if number <= self.expected or number >= self.expected + window:
             return False

@@ -172,7 +172,7 @@ class ReliableProcess(CausalProcess):
             channel.alarm.progress(now_ns)
         self._fill_window(channel, now_ns, effects)
         if queue.first == channel.unsent_at:
-            channel.alarm.on = False
+            channel.alarm.stop()
 
     # Receiving.
 
@@ -187,7 +187,7 @@ class ReliableProcess(CausalProcess):
             channel.early.pop(number, None)
             channel.expected += 1
             self._catch_up(channel, now_ns, effects)
-        elif channel.may_keep(number, self._window):
+        elif channel.is_early(number, self._window):
             if not self._fifo:
                 self._hand_over(channel, packet.inner, now_ns, effects)
             channel.early[number] = packet.inner if self._fifo else None

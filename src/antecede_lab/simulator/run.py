@@ -15,8 +15,8 @@ from antecede.eventlog.log import EventLog
 from antecede.membership.handshake_crypto import HandshakeCrypto
 from antecede.network_model.faults import Faults
 from antecede.network_model.latency import DELAY_NS_MAX
-from antecede_audit.judging.accounts import Account
 from antecede_audit.judging.departures import Departures
+from antecede_audit.judging.send_outcomes import SendOutcomes
 from antecede_lab.catalogue import find_protocol
 from antecede_lab.simulator.engine import Progress, Simulation
 from antecede_lab.simulator.fit import check_workload, needs_link
@@ -99,7 +99,7 @@ class RunResult:
     """How often nodes have said something about each other, by what it was."""
     left_out: int
     """Targets that were away when a message was submitted, and were left out."""
-    account: Account | None
+    outcomes: SendOutcomes | None
     """What the applications of nodes have sent and were told; kept where a log is."""
     stuck: tuple[Stuck, ...]
     """Nodes that were still waiting when the run ended."""
@@ -165,7 +165,7 @@ def simulate(
             adversary=adversary,
             guards=guards,
             policy=policy,
-            account=Account() if record else None,
+            outcomes=SendOutcomes() if record else None,
             knows=knows,
         )
         nodes.run(until_ns=until_ns, events_max=events_max, progress=progress)
@@ -274,7 +274,7 @@ def result_of(
         departures=Departures(),
         reports={},
         left_out=0,
-        account=None,
+        outcomes=None,
         stuck=(),
     )
 
@@ -318,7 +318,7 @@ def node_result_of(
         departures=simulation.registry.departures,
         reports=simulation.registry.reports,
         left_out=simulation.left_out,
-        account=simulation.registry.account,
+        outcomes=simulation.registry.outcomes,
         stuck=tuple(simulation.stuck()),
     )
 

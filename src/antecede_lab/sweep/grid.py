@@ -129,7 +129,7 @@ class ConfigSection:
         return self._different(key, tuple(self._parsed(key, item, parse_count) for item in values))
 
     def seeds(self, key: str, default: tuple[int, ...]) -> tuple[int, ...]:
-        """A list of seeds; a number alone means so many, from 1."""
+        """A list of seeds; a number n alone means the seeds 1 to n."""
         value = self._take(key)
         if value is None or isinstance(value, list):
             return self.counts(key, default)

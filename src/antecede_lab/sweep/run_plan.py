@@ -37,8 +37,8 @@ DIGEST_BYTES: Final = 16
 SHOWN_DIGITS: Final = 8
 """How much of a digest a run id shows."""
 
-KEPT_TABLES: Final = 2
-KEPT_SELECTIONS: Final = 2
+TABLES_CACHED: Final = 2
+SELECTIONS_CACHED: Final = 2
 CHUNK_BYTES: Final = 1 << 20
 
 
@@ -113,12 +113,12 @@ class ReplayPlan:
     span_ns: int = 0
     """Keep what is sent in this stretch of its time; a span of 0 lasts to the end."""
     compress: float = 1.0
-    """Time passes so many times as fast as in the table."""
+    """Time passes this many times as fast as in the table."""
     unicast: bool = False
     """A multicast becomes one message to each of its targets."""
 
     def workload(self, processes: int, seed: int) -> Workload:  # noqa: ARG002 nothing is drawn
-        """The workload itself, for at least so many processes."""
+        """The workload itself, for at least `processes` processes."""
         return Replay(selected_rows(self), processes=max(processes, self.processes))
 
 
@@ -242,13 +242,13 @@ def contents_of(files: Sequence[Path]) -> str:
     return digest.hexdigest()
 
 
-@lru_cache(maxsize=KEPT_TABLES)
+@lru_cache(maxsize=TABLES_CACHED)
 def table_rows(path: str, run_id: str | None, content: str) -> list[WorkloadRow]:  # noqa: ARG001 a changed file is another table
     """All rows of a table."""
     return read_workload(path, run_id)
 
 
-@lru_cache(maxsize=KEPT_SELECTIONS)
+@lru_cache(maxsize=SELECTIONS_CACHED)
 def selected_rows(plan: ReplayPlan) -> list[WorkloadRow]:
     """The rows that the plan asks for; not to be changed, as others may get them too."""
     rows = table_rows(plan.path, plan.run_id, plan.content)

@@ -51,15 +51,15 @@ PART: Final = re.compile(r"part-\d{5}-(all-\d+-)?[0-9a-f]{16,}\.parquet")
 JOBS_AT_ONCE: Final = 2
 RUNS_PER_CORE: Final = 32
 COST_PER_CORE: Final = 100_000.0
-"""A job has at most so many runs, and about so much to do, for each core: more, and little would be
-kept of a sweep that is interrupted; less, and its start would take longer than its runs.
+"""A job has at most 32 runs, and a cost of about 100,000, for each core. With more, a sweep that is
+interrupted would lose more; with less, starting the job would take longer than its runs.
 """
 
 CORES: Final = 8
 """How many there are taken to be where Spark does not say: only the size of jobs depends on it."""
 
 MEMBERS_WEIGHT: Final = 50
-"""A protocol that knows all members slows down with them: so many double the cost of a message."""
+"""50 members double the cost of a message of a protocol that has to know them all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,7 +254,7 @@ class Sweep:
 
 
 def jobs_of(plans: Sequence[RunPlan], cores: int) -> Iterator[list[RunPlan]]:
-    """The plans in jobs for so many cores, the dearest first; equal ones in their order."""
+    """The plans in jobs for `cores` cores, the most expensive first; equal ones in their order."""
     job: list[RunPlan] = []
     cost = 0.0
     for plan in sorted(plans, key=cost_of, reverse=True):

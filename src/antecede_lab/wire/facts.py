@@ -157,7 +157,7 @@ def write_shape(report: PastReportField, writer: BytesWriter) -> None:
 
 
 def read_mask(reader: WireReader, size: i64) -> i64:
-    """A filter of so many bytes, of which the last is not zero."""
+    """A filter of `size` bytes, of which the last is not zero."""
     mask: i64 = 0
     for place in range(size):
         byte = reader.byte()

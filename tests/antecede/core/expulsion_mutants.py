@@ -52,8 +52,8 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     ),
     "what was learned is not passed on": (
         EXPULSION,
-        "if peer is not told_by and",
-        "if told_by is None and",
+        "if peer is not notified_by and",
+        "if notified_by is None and",
     ),
     "those met later are not told": (
         EXPULSION,

@@ -1,7 +1,7 @@
 """Two living nodes of one name: the later one is talked to, the earlier one told why it is not."""
 
 from antecede.events import PeerMet, PeerRestarted, Undeliverable
-from antecede.membership.contact import REPLACED_MAX, RESTART_NS
+from antecede.membership.contact import PAST_INCARNATIONS_MAX, RESTART_NS
 from tests.antecede.endpoint.endpoints import (
     ANN,
     BOB,
@@ -47,12 +47,12 @@ def test_of_two_living_nodes_of_one_name_the_later_one_stays() -> None:
 
 def test_replaced_incarnations_are_remembered_up_to_a_limit() -> None:
     post, ann, _ = met_pair()
-    for incarnation in range(2, REPLACED_MAX + 10):
+    for incarnation in range(2, PAST_INCARNATIONS_MAX + 10):
         bob = post.add(BOB, make_endpoint(BOB, incarnation=incarnation))
         introduce(bob, ANN, post.now_ns)
         post.pass_time(RESTART_NS)
-    assert ann.reports == [PeerRestarted(name=BOB)] * (REPLACED_MAX + 8)
-    assert len(ann.directory.by_name[BOB].replaced) == REPLACED_MAX
+    assert ann.reports == [PeerRestarted(name=BOB)] * (PAST_INCARNATIONS_MAX + 8)
+    assert len(ann.directory.by_name[BOB].past_incarnations) == PAST_INCARNATIONS_MAX
 
 
 def test_incarnations_that_are_over_take_no_room() -> None:

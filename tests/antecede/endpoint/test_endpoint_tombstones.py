@@ -5,7 +5,7 @@ import pytest
 from antecede.core.expulsion import EXPELLED_LIMIT
 from antecede.endpoint.endpoint import Endpoint
 from antecede.events import PeerMet
-from antecede.membership.contact import REPLACED_MAX, RESTART_NS
+from antecede.membership.contact import PAST_INCARNATIONS_MAX, RESTART_NS
 from antecede.membership.sessions import FORMER_MAX
 from antecede.transport.notices import newest_records
 from antecede.wire.expulsions import EXPULSIONS_MAX, ExpulsionRecord, expulsion_records_size
@@ -53,7 +53,7 @@ def test_many_lives_of_one_name_leave_little(polite: bool) -> None:
     contact = ann.directory.by_name[BOB]
     assert len(ann.directory.by_name) == len(ann.directory.by_token) == 2
     assert len(ann._table.by_id) == 2
-    assert len(contact.replaced) <= REPLACED_MAX
+    assert len(contact.past_incarnations) <= PAST_INCARNATIONS_MAX
     assert contact.candidates == []
     assert len(ann._table._former) <= FORMER_MAX
     for session in ann.sessions():

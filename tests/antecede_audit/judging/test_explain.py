@@ -15,7 +15,7 @@ from antecede_audit.judging import (
     explain_verdict,
     find_violations,
 )
-from antecede_audit.judging.moments import moment
+from antecede_audit.judging.explain import time_text
 from tests.antecede_audit.judging.stories import ALICE, BOB, CAROL, DAVE, NAMES, Story
 
 
@@ -192,14 +192,14 @@ def test_a_log_without_messages_is_not_praised() -> None:
     ],
 )
 def test_a_time_has_three_digits(time_ns: int, text: str) -> None:
-    assert moment(time_ns) == text
+    assert time_text(time_ns) == text
 
 
 @given(st.sets(st.integers(-(10**20), 10**20) | st.integers(10**18, 10**18 + 10), max_size=5))
 def test_times_that_are_told_together_are_told_apart(times_ns: set[int]) -> None:
-    assert len({moment(one, times_ns) for one in times_ns}) == len(times_ns)
+    assert len({time_text(one, times_ns) for one in times_ns}) == len(times_ns)
 
 
 def test_times_that_are_told_together_have_as_many_digits_as_that_takes() -> None:
     together = [595_635_253, 595_635_900, 12_000_000]
-    assert [moment(one, together) for one in together] == ["595.635 ms", "595.636 ms", "12 ms"]
+    assert [time_text(one, together) for one in together] == ["595.635 ms", "595.636 ms", "12 ms"]

@@ -13,7 +13,7 @@ from antecede.eventlog.schema import Event
 from antecede.eventlog.writers import write_events
 from antecede.network_model.faults import Faults
 from antecede.network_model.latency import Exponential, Lognormal, Uniform
-from antecede_audit.eventlog.restore import log_of
+from antecede_audit.eventlog.reader import log_of
 from antecede_audit.jobs.measure import measure_here
 from antecede_audit.measure.figures import MEASURED
 from antecede_audit.spark.measure import measure_logs

@@ -9,7 +9,7 @@ from antecede.core.errors import LocalError
 from antecede.eventlog.layout import claim_generation
 from antecede.eventlog.processes import processes_folder, write_processes
 from antecede.eventlog.writers import write_events
-from antecede_audit.eventlog.restore import log_of
+from antecede_audit.eventlog.reader import log_of
 from antecede_audit.eventlog.workload import WorkloadRow, write_workload
 from antecede_audit.report.audit_page import AUDIT
 from antecede_audit.report.recordings_page import (

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple, final
 
 from antecede_audit.columns.arrow_rows import Batch, Column, batch_of_rows
-from antecede_audit.spans.call_columns import compacted
 from antecede_audit.spans.formats.records import SpanRecord
+from antecede_audit.spans.messages import compacted
 from antecede_audit.spans.schemas import HASHED, MESSAGES, NUMBERED, TEXT, table
 
 CLIENT, SERVER, PRODUCER, CONSUMER, UNKNOWN = "client", "server", "producer", "consumer", ""

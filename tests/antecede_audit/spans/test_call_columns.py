@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from antecede_audit.columns.arrow_rows import Batch, Row, batch_of_rows, rows_of
-from antecede_audit.spans.call_columns import call_messages
 from antecede_audit.spans.formats.records import SpanRecord
+from antecede_audit.spans.messages import call_messages
 from antecede_audit.spans.partitioning import CALLING, MOVED_SPANS
 from antecede_audit.spans.schemas import MESSAGES
 from tests.antecede_audit.spans.call_oracle import calls_of_trace, messages_of

@@ -13,12 +13,12 @@ from antecede_audit.spans.causes import (
     GROUPED,
     PLANNED,
     RECALLED,
+    CauseColumns,
     LocalEvent,
     planned_batches,
     planned_messages,
 )
 from antecede_audit.spans.order import MUTUAL, ORDINARY, SENDING
-from antecede_audit.spans.plans import CauseColumns
 
 
 class Diary:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from antecede_audit.spans.formats import otlp, otlp_columns
 from antecede_audit.spans.formats.catalogue import Found, one_by_one
-from antecede_audit.spans.formats.json_text import documents
+from antecede_audit.spans.formats.json_documents import documents
 from antecede_audit.spans.formats.otlp_columns import SpanColumns, spans_in_lines
 from antecede_audit.spans.formats.records import RejectRecord
 from tests.antecede_audit.spans.samples import as_lines, attribute, otlp_span

@@ -18,7 +18,7 @@ from xxhash import xxh64_intdigest
 
 from antecede.core.errors import LocalError
 from antecede.eventlog.ownership import NOTE
-from antecede_audit import shuffle as moving
+from antecede_audit import shuffle
 from antecede_audit.columns.hashing import SEED, hash_texts
 from antecede_audit.jobs.ingest import ingest_here
 from antecede_audit.spans.formats.records import MessageRecord, SpanRecord
@@ -109,7 +109,7 @@ def test_the_tables_are_those_that_spark_makes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Once with Spark's own ideas about partitions, as commands have it, and once in many tasks."""
-    monkeypatch.setattr(moving, "ROWS_OF_A_TASK", 1 << 19 if repair else 100)
+    monkeypatch.setattr(shuffle, "PARTITION_ROWS", 1 << 19 if repair else 100)
     adapting = "spark.sql.adaptive.enabled"
     spark.conf.set(adapting, str(repair).lower())
     try:
@@ -176,7 +176,7 @@ def test_what_is_too_much_or_elsewhere_is_left_to_spark(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(as_lines("a,b,1", "a,b,2", "a,b,3"))
     path = str(tmp_path / "a.csv")
 
-    assert ingest_here([path], str(tmp_path / "out"), records_max=2) is None
+    assert ingest_here([path], str(tmp_path / "out"), rows_max=2) is None
     assert ingest_here([path], "s3://bucket/out") is None
     assert not (tmp_path / "out" / "events").exists()
 

@@ -18,17 +18,23 @@ from antecede.eventlog.schema import Event
 from antecede_audit.columns.arrow_rows import Batch, batch_of_rows
 from antecede_audit.columns.clock_offsets import Gap
 from antecede_audit.columns.hashing import hash_texts
-from antecede_audit.eventlog.restore import log_of
+from antecede_audit.eventlog.reader import log_of
 from antecede_audit.judging.oracle import find_self_causes, find_violations
-from antecede_audit.parcels import keyed, parcels_of_one, unpacked
-from antecede_audit.shuffle import LocalShuffle, Shuffle
-from antecede_audit.spans.clocks import GAP, MEASURES, MESSAGE, gap_rows, instants, repair_clocks
+from antecede_audit.shuffle import Keyed, LocalShuffle, Shuffle, chunks
+from antecede_audit.spans.clocks import (
+    MEASURE_TABLE,
+    MEASURES,
+    MESSAGE_TABLE,
+    gap_rows,
+    instants,
+    repair_clocks,
+)
 from antecede_audit.spans.messages import deduplicated, link_messages
 from antecede_audit.spans.order import (
     PLACED,
-    PLACED_SORT,
+    PLACED_TABLE,
     SENT,
-    SENT_SORT,
+    SENT_TABLE,
     RangePartitioning,
     range_partitioning,
     sort_by_sender,
@@ -37,7 +43,7 @@ from antecede_audit.spans.partitioning import ALL_OF_A_SPAN, MOVED_SPANS, effect
 from antecede_audit.spans.schemas import EVENTS
 from antecede_audit.spans.steps import number_and_order
 from antecede_audit.spark.outputs import SparkOutputTables
-from antecede_audit.spark.shuffle import SparkShuffle
+from antecede_audit.spark.shuffle import SparkShuffle, pack_rows
 from tests.antecede_audit.spans.call_oracle import Call, messages_of
 from tests.antecede_audit.spans.samples import START_NS, span
 
@@ -69,9 +75,11 @@ def copies(*calls: Call) -> Batch:
     return messages_of(calls, pa.array(KEYS))
 
 
-def on_spark(spark: SparkSession, parcels: Iterator[Batch]) -> SparkShuffle:
-    """Parcels that Spark has."""
-    return SparkShuffle(spark.createDataFrame(pa.Table.from_batches(parcels)))
+def on_spark(spark: SparkSession, *rows: Keyed) -> SparkShuffle:
+    """Rows that Spark has."""
+    packed = [batch for keyed in rows for batch in pack_rows(keyed)]
+    tables = {keyed.table.name: keyed.table for keyed in rows}
+    return SparkShuffle(spark.createDataFrame(pa.Table.from_batches(packed)), [*tables.values()])
 
 
 @pytest.fixture(params=["on Spark", "here"])
@@ -93,15 +101,15 @@ def test_gaps_are_measured_for_every_ordered_pair(
         copy("b", "a", 3, None),
         copy("a", "a", 0, -4),
     )
-    parcels = [
-        *(one for some in (table[:2], table[2:]) for one in parcels_of_one(GAP, gap_rows(some))),
-        *parcels_of_one(MESSAGE, table),
+    rows = [
+        *(Keyed(MEASURE_TABLE, gap_rows(some)) for some in (table[:2], table[2:])),
+        Keyed(MESSAGE_TABLE, table),
     ]
     if moving is LocalShuffle:
-        gaps, clocks = repair_clocks(LocalShuffle([parcels[:1], parcels[1:]]), KEYS)
+        gaps, clocks = repair_clocks(LocalShuffle([rows[:1], rows[1:]]), KEYS)
     else:
         spark = request.getfixturevalue("spark")
-        gaps, clocks = repair_clocks(on_spark(spark, iter(parcels)), KEYS)
+        gaps, clocks = repair_clocks(on_spark(spark, *rows), KEYS)
 
     assert sorted(gaps, key=lambda gap: gap.sender) == [
         Gap(sender="a", receiver="b", smallest_ns=-2, median_ns=5, copies=3, negative=1),
@@ -195,8 +203,8 @@ def placed(message: int, sender: int, receiver: int, submitted: int, delivered: 
     return tuple(known.get(name) for name in PLACED.names)
 
 
-def cut(rows: list[Row], tasks: int) -> tuple[Iterator[Batch], int, RangePartitioning]:
-    """The rows in parcels for so many tasks, how many of these there are, and cuts for events."""
+def cut(rows: list[Row], tasks: int) -> tuple[Keyed, int, RangePartitioning]:
+    """The rows keyed for so many tasks, how many of these there are, and cuts for events."""
     table = batch_of_rows(rows, PLACED)
     sender, receiver, submitted, delivered = (
         table[name].to_numpy() for name in ("sender", "receiver", "submitted_ns", "delivered_ns")
@@ -204,8 +212,8 @@ def cut(rows: list[Row], tasks: int) -> tuple[Iterator[Batch], int, RangePartiti
     by_sender = range_partitioning(sender, submitted, tasks)
     times = np.append(submitted, delivered)
     by_process = range_partitioning(np.append(sender, receiver), times, tasks)
-    parcels = keyed(PLACED_SORT, table, by_sender.task(sender, submitted))
-    return parcels, by_sender.tasks, by_process
+    copies = Keyed(PLACED_TABLE, table, by_sender.task(sender, submitted))
+    return copies, by_sender.tasks, by_process
 
 
 def random_world(number: int, flights: int) -> list[Row]:
@@ -226,10 +234,10 @@ def random_world(number: int, flights: int) -> list[Row]:
 
 def events_of(rows: list[Row]) -> list[Event]:
     """The event log that the stages make of copies with known instants, in three tasks."""
-    parcels, tasks, by_process = cut(rows, 3)
+    copies, tasks, by_process = cut(rows, 3)
     with ExitStack() as stack:
-        found = number_and_order(LocalShuffle([[*parcels]]), tasks, by_process, stack)
-    log = [Event(**row) for row in found.moved().gathered(found.stage(), EVENTS).to_pylist()]
+        found = number_and_order(LocalShuffle([[copies]]), tasks, by_process, stack)
+    log = [Event(**row) for row in found.ends().collect_last(found.stage(), EVENTS).to_pylist()]
     submitted = {(event.sender, event.sequence) for event in log}
     placing = found.placing
     assert (placing.messages, sum(placing.copies.values())) == (len(submitted), len(rows))
@@ -305,16 +313,16 @@ def test_no_task_has_more_than_its_share_of_a_hot_process(spark: SparkSession) -
     """Half of all copies are sent by one process: windows by process had made that one task."""
     copies = 6_000
     rows = [placed(n, 0 if n % 2 else n % 7, 1 + n % 5, n // 3, n // 3 + 9) for n in range(copies)]
-    packed, tasks, by_process = cut(rows, 8)
-    parcels = on_spark(spark, packed)
+    keyed, tasks, by_process = cut(rows, 8)
+    placed_copies = on_spark(spark, keyed)
     sending = partial(sort_by_sender, by_process=by_process)
-    sent = parcels.moved([PLACED_SORT], tasks).through(sending).only(SENT_SORT)
+    sent = placed_copies.exchange([PLACED_TABLE], tasks).map(sending).select(SENT_TABLE)
     with ExitStack() as stack:
-        events = number_and_order(parcels, tasks, by_process, stack)
-        moved = events.moved()
-        assert isinstance(moved, SparkShuffle)
-        copies_sent = sent.rows(partial(unpacked, schema=SENT), SENT)
-        log = moved.rows(events.stage(), EVENTS)
+        events = number_and_order(placed_copies, tasks, by_process, stack)
+        ends = events.ends()
+        assert isinstance(ends, SparkShuffle)
+        copies_sent = sent.last(chunks, SENT)
+        log = ends.last(events.stage(), EVENTS)
         for table, total in ((copies_sent, copies), (log, 2 * copies)):
             spread = table.groupBy(F.spark_partition_id()).count().collect()
             sizes = [row["count"] for row in spread]
@@ -343,15 +351,15 @@ def test_a_table_has_the_files_of_finished_tasks_alone(spark: SparkSession, tmp_
     """A task that is done again leaves what the first attempt had written."""
     folder = tmp_path / "gaps" / "run_id=r"
 
-    def stage(batches: Iterable[Batch]) -> Iterator[Batch]:
+    def stage(keyed: Iterable[Keyed]) -> Iterator[Batch]:
         (folder / ".part-00000.zstd.parquet.7").touch()
-        return unpacked(batches, MEASURES)
+        return chunks(keyed)
 
     rows = batch_of_rows([(0, 1, -2, 3, 1), (1, 0, 7, 1, 4)], MEASURES)
-    parcels = on_spark(spark, parcels_of_one(GAP, rows))
+    measures = on_spark(spark, Keyed(MEASURE_TABLE, rows))
     columns = from_arrow_schema(pa.schema([*MEASURES][:4]))
     outputs = SparkOutputTables(spark, str(tmp_path), "r")
-    sums = outputs.write_stage(outputs.of_run("gaps"), parcels, stage, columns, ["negative"])
+    sums = outputs.write_stage(outputs.of_run("gaps"), measures, stage, columns, ["negative"])
 
     assert sums == {"negative": 5}
     [file] = folder.iterdir()

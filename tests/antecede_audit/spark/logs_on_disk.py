@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from antecede.eventlog import Event
 from antecede.eventlog.parquet import event_schema
 from antecede_audit.judging import VIOLATION_COLUMNS, OracleVerdict, Order, check_log
-from antecede_audit.judging.verdict_summary import TABLES
+from antecede_audit.judging.summary import TABLES
 from antecede_audit.spark.audit_library import AuditTables
 
 Runs = Mapping[str, Sequence[Event]]

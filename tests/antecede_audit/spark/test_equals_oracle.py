@@ -123,7 +123,7 @@ def test_clocks_are_repaired_in_more_tasks_the_larger_the_log(
     tasks: list[int] = []
 
     def find_and_count(rows: DataFrame, of: Sequence[int]) -> dict[int, dict[int, int]]:
-        tasks.append(int(spark.conf.get(setting) or 0))
+        tasks.append(int(rows.sparkSession.conf.get(setting) or 0))
         return find_offsets(rows, of)
 
     monkeypatch.setattr("antecede_audit.spark.audit_judge.PARTITION_COPIES", 5)

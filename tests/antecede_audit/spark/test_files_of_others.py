@@ -19,7 +19,7 @@ from antecede.eventlog import NULL, TRANSMITTED, Event, EventLog
 from antecede.eventlog.rules import INTEGERS, JUDGED
 from antecede.eventlog.schema import ALL_COLUMNS
 from antecede_audit.eventlog import read_events
-from antecede_audit.eventlog.restore import log_of
+from antecede_audit.eventlog.reader import log_of
 from antecede_audit.jobs.audit import audit_here
 from antecede_audit.jobs.measure import measure_here
 from antecede_audit.judging.oracle import check_log

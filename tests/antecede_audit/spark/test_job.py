@@ -19,7 +19,7 @@ from antecede_audit.jobs.event_logs import find_source
 from antecede_audit.judging import VIOLATION_COLUMNS, Violation, check_log
 from antecede_audit.judging.finding_tables import DUPLICATES, INVENTIONS, LOSSES, VIOLATIONS
 from antecede_audit.judging.findings import IDENTITY_COLUMNS
-from antecede_audit.judging.verdict_summary import AuditResult
+from antecede_audit.judging.summary import AuditResult
 from antecede_audit.spark.audit_job import audit
 from antecede_audit.spark.schemas import EVENTS
 from antecede_audit.spark.witnesses import with_witnesses, within_search_limit

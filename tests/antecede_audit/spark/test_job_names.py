@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 import antecede_audit
 from antecede_audit import audit, spans_to_events
-from antecede_audit.shuffle import ROWS_OF_A_TASK, ROWS_WORTH_A_TASK, tasks_by_size
+from antecede_audit.shuffle import PARTITION_ROWS, PARTITION_ROWS_MIN, partitions_by_size
 from antecede_audit.spark.audit_job import audit as audit_job
 from antecede_audit.spark.ingest import ingest
 from antecede_audit.spark.job_names import DESCRIPTION, named
@@ -103,10 +103,10 @@ def test_a_stage_is_called_after_the_innermost_function() -> None:
 def test_tasks_go_by_size() -> None:
     wanted = 200
 
-    assert tasks_by_size(wanted, 7) == 1
-    assert tasks_by_size(wanted, 10 * ROWS_WORTH_A_TASK) == 10
-    assert tasks_by_size(wanted, 500 * ROWS_WORTH_A_TASK) == wanted
-    assert tasks_by_size(wanted, 300 * ROWS_OF_A_TASK) == 300
+    assert partitions_by_size(wanted, 7) == 1
+    assert partitions_by_size(wanted, 10 * PARTITION_ROWS_MIN) == 10
+    assert partitions_by_size(wanted, 500 * PARTITION_ROWS_MIN) == wanted
+    assert partitions_by_size(wanted, 300 * PARTITION_ROWS) == 300
 
 
 def test_seven_spans_in_a_plain_session_are_a_few_tasks_with_names(spark: SparkSession) -> None:

@@ -13,7 +13,7 @@ from antecede.core.errors import LocalError
 from antecede.eventlog.layout import partition_folder
 from antecede.eventlog.rules import JUDGED
 from antecede_audit.eventlog import WorkloadRow, read_events, write_workload
-from antecede_audit.eventlog.event_lines import parse_lines
+from antecede_audit.eventlog.tables import parse_lines
 from antecede_audit.jobs.audit import audit_here
 from antecede_audit.jobs.measure import measure_here
 from antecede_audit.jobs.profile import profile_here

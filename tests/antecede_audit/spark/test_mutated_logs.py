@@ -19,11 +19,10 @@ from antecede.eventlog.schema import ALL_COLUMNS
 from antecede_audit.eventlog.reader import read_rows
 from antecede_audit.jobs.audit import audit_here
 from antecede_audit.judging import Order, check_log
-from antecede_audit.judging.log_columns import complaint_about
-from antecede_audit.judging.verdict_summary import TABLES
+from antecede_audit.judging.summary import TABLES
 from antecede_audit.spark import audit_library as library
 from antecede_audit.spark.audit_job import audit
-from antecede_audit.spark.pieces import completed
+from antecede_audit.spark.pieces import read_here
 from tests.antecede_audit.judging.random_traffic import hectic, in_traces
 from tests.antecede_audit.spark.logs_on_disk import Rows, by_run, rows_of, verdicts_of
 from tests.seeds import seeds
@@ -109,7 +108,7 @@ def mutated(seed: int) -> list[Row]:
 def judged_by_oracle(path: Path) -> Rows | str:
     """The findings, or what is wrong."""
     try:
-        events = read_rows([path], (*JUDGED, "trace_id", "span_id"))
+        events = list(read_rows([path]))
     except LocalError as error:
         return column_in(str(error))
     return rows_of(check_log(events, witnesses=False, order=order_of(events)))
@@ -137,9 +136,13 @@ def judged_here(path: Path, out: Path) -> Rows | str:
     return found.get(path.stem, {})
 
 
-def judged_by_worker(table: pa.Table) -> str | None:
-    wrong = complaint_about(completed(table.combine_chunks().to_batches()[0], 0, "run"))
-    return None if wrong is None else column_in(wrong)
+def judged_by_worker(path: Path) -> str | None:
+    place = {"source": [0], "run_id": ["run"], "file": [str(path)], "part": [0], "of": [1]}
+    try:
+        list(read_here(pa.RecordBatch.from_pydict(place)))
+    except LocalError as error:
+        return column_in(str(error))
+    return None
 
 
 def write(path: Path, rows: list[Row]) -> None:
@@ -170,7 +173,7 @@ def test_readers_of_files_agree_on_logs_that_something_happened_to(
             file = path.with_suffix(suffix)
             assert judged_by_oracle(file) == said, file.name
             assert judged_here(file, tmp_path / "out") == said, file.name
-        worker = judged_by_worker(pq.read_table(path.with_suffix(".parquet")))
+        worker = judged_by_worker(path.with_suffix(".parquet"))
         assert worker == (said if isinstance(said, str) else None), path.name
         refused += isinstance(said, str)
     assert 20 < refused < len(logs) - 20

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from antecede_audit.judging.overtaking import could_be_late
+from antecede_audit.judging.kernel_input import could_be_late
 from antecede_audit.judging.slices import SliceJudge
 from tests.antecede_audit.judging.stories import ALICE, BOB, CAROL, DAVE, Story
 from tests.antecede_audit.spark.rows_of_events import rows_of

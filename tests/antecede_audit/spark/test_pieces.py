@@ -9,22 +9,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from antecede.core.errors import LocalError
+from antecede_audit.columns.arrays import LATEST, stable_order
+from antecede_audit.columns.arrow_rows import Integers
 from antecede_audit.columns.packed_batch import PACKED, pack_integers, unpack_integers
-from antecede_audit.judging.copies import (
-    LATEST,
-    ROW_FIELDS,
-    Integers,
-    Rows,
-    gather_copies,
-    stable_order,
-)
+from antecede_audit.judging.copies import ROW_FIELDS, Rows, gather_copies
+from antecede_audit.judging.event_columns import EventColumns
 from antecede_audit.judging.finding_tables import Columns, chosen, columns_of, latest_cause_of_each
-from antecede_audit.judging.log_columns import EventColumns, complaint_about
 from antecede_audit.judging.raw_findings import packed_findings, violations_in
 from antecede_audit.judging.slice_plan import RunExtent, plan_slices
-from antecede_audit.judging.summary import VALUES_MAX, ViolationFigures
-from antecede_audit.judging.verdict_summary import QUANTILES
-from antecede_audit.judging.without_clock import judge_whole_runs
+from antecede_audit.judging.slices import judge_rows
+from antecede_audit.judging.summary import QUANTILES
+from antecede_audit.judging.violation_figures import VALUES_MAX, ViolationFigures
 from antecede_audit.spark.cutting import keyed_by_slice, seen_by
 from antecede_audit.spark.pieces import read_here, session_settings
 from antecede_audit.spark.session import PLANS_ONLY
@@ -72,8 +68,9 @@ def test_a_file_that_lacks_a_column_is_no_event_log(tmp_path: Path) -> None:
     name, _ = many_rows(tmp_path)
     table = pq.read_table(name)
     pq.write_table(table.drop_columns("position"), name)
-    (lacking,) = read_here(piece_of(name))
-    assert complaint_about(lacking) == f"{name}, row 1: column 'position' is missing"
+    with pytest.raises(LocalError) as refusal:
+        list(read_here(piece_of(name)))
+    assert str(refusal.value) == f"{name}: column 'position' is missing"
 
 
 def test_java_optimises_nothing_only_where_workers_read_every_log(tmp_path: Path) -> None:
@@ -159,7 +156,7 @@ def test_a_row_may_be_seen_by_many_slices() -> None:
 def early_in(path: Path) -> tuple[Columns, Columns]:
     """Violations, and the early messages among them."""
     _, rows = many_rows(path)
-    findings = judge_whole_runs(rows, 0, ("process",))
+    findings = judge_rows(rows, 0, ("process",))
     batches = [batch for batch in packed_findings(findings, 3) if batch["content"].null_count == 0]
     assert len(batches) == 3
     assert gather_copies(rows).copies.run.max() > 3

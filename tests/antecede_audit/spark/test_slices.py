@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 
 from antecede.eventlog import Event
+from antecede_audit.columns.arrays import dense_ranks
+from antecede_audit.columns.arrow_rows import Flags, Integers
 from antecede_audit.judging import ORDERS, Order, check_log, find_violations
 from antecede_audit.judging import kernel_input as judging
-from antecede_audit.judging.copies import Flags, Integers, Rows, dense_ranks
+from antecede_audit.judging.copies import Rows
 from antecede_audit.judging.raw_findings import (
     BACKWARDS,
     BEFORE_SUBMISSION,
@@ -27,8 +29,14 @@ from antecede_audit.judging.raw_findings import (
     SPAN,
     VIOLATION,
 )
-from antecede_audit.judging.slices import Slice, SliceJudge, UntrustedTimes, with_untrusted_times
-from antecede_audit.judging.without_clock import ClocklessJudge, judge_whole_runs
+from antecede_audit.judging.slices import (
+    ClocklessJudge,
+    Slice,
+    SliceJudge,
+    UntrustedTimes,
+    judge_rows,
+    with_untrusted_times,
+)
 from tests.antecede_audit.judging.random_logs import chaos, traced
 from tests.antecede_audit.judging.random_traffic import hectic, in_traces, planted, skewed
 from tests.antecede_audit.judging.stories import ALICE, BOB, CAROL, Story
@@ -130,7 +138,7 @@ def test_a_run_without_a_clock() -> None:
 @settings(max_examples=10 * settings().max_examples)
 @given(events=traced(chaos()))
 def test_chaos_is_judged_as_the_oracle_does(events: list[Event]) -> None:
-    rows = judge_whole_runs(rows_of(events), 0, ORDERS).to_pylist()
+    rows = judge_rows(rows_of(events), 0, ORDERS).to_pylist()
     alone = ClocklessJudge(rows_of(events), 0, None, ORDERS).findings().to_pylist()
 
     check_counts(rows, events)

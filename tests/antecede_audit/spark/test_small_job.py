@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 from antecede.core.errors import LocalError
 from antecede.eventlog import EventLog, write_events
 from antecede.eventlog.processes import write_processes
-from antecede_audit.eventlog.restore import log_of
+from antecede_audit.eventlog.reader import log_of
 from antecede_audit.jobs.audit import audit_here
 from antecede_audit.judging import ORDERS, Order
-from antecede_audit.judging.verdict_summary import TABLES
+from antecede_audit.judging.summary import TABLES
 from antecede_audit.spark.audit_job import audit
 from tests.antecede_audit.judging.random_traffic import hectic, orderly, planted, skewed
 from tests.antecede_audit.judging.stories import ALICE, BOB, Story

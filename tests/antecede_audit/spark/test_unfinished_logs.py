@@ -12,9 +12,9 @@ from antecede.eventlog.processes import processes_folder, write_processes
 from antecede.eventlog.writers import PartFileWriter
 from antecede_audit.eventlog import read_events
 from antecede_audit.eventlog.leftovers import find_leftovers
-from antecede_audit.eventlog.restore import log_of
+from antecede_audit.eventlog.reader import log_of
 from antecede_audit.jobs.audit import audit_here
-from antecede_audit.judging.verdict_summary import AuditResult
+from antecede_audit.judging.summary import AuditResult
 from tests.antecede_audit.judging.stories import ALICE, BOB, CAROL, Story
 
 

@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from antecede.core import BufferFull, LocalError, Packet, RemoteError
-from antecede.core.none import NoneProcess
+from antecede.core.controls import NoneProcess
 from antecede.core.outstanding import BATCH
 from antecede.core.packets import Ack, Ask, DataPacket, Message, Permit
 from antecede_lab.catalogue import PROTOCOLS

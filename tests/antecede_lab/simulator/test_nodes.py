@@ -5,9 +5,9 @@ import pytest
 from antecede.core.errors import LocalError
 from antecede.network_model.faults import DelayJump, Faults, FaultyNetwork, Partition
 from antecede.network_model.latency import Constant, Uniform
-from antecede_audit.judging.accounts import judge_account
 from antecede_audit.judging.departures import judge_departures
 from antecede_audit.judging.oracle import check_log
+from antecede_audit.judging.send_outcomes import judge_outcomes
 from antecede_lab.simulator.networks import build_network, parse_cut_link
 from antecede_lab.simulator.nodes.faults import FORMS, NodeFault, parse_node_fault
 from antecede_lab.simulator.nodes.policy import parse_policy
@@ -272,8 +272,8 @@ def test_a_node_that_is_late_gets_what_is_sent_once_it_is_here() -> None:
 def test_a_node_that_never_comes_is_left_out_and_stops_nobody() -> None:
     result = run(node_faults=("never:3",))
     assert result.log is not None
-    assert result.account is not None
-    assert judge_account(result.log, result.account) == {}
+    assert result.outcomes is not None
+    assert judge_outcomes(result.log, result.outcomes) == {}
     assert result.left_out > 0
     assert result.leftovers.pending == 0
 

@@ -5,13 +5,13 @@ from typing import ClassVar
 import pytest
 
 from antecede.core.catalogue import PacketCodec, ProtocolInfo
-from antecede.core.fifo import FifoProcess
+from antecede.core.controls import FifoProcess
 from antecede.core.packets import Ack, DataPacket, Packet
 from antecede.eventlog.log import EventLog
 from antecede.eventlog.schema import Event
 from antecede.network_model.faults import Faults
 from antecede.network_model.latency import Constant, Uniform
-from antecede_audit.eventlog.restore import log_of
+from antecede_audit.eventlog.reader import log_of
 from antecede_lab.catalogue import PROTOCOLS
 from antecede_lab.simulator.run import simulate
 from antecede_lab.simulator.workloads import Broadcast, Poisson, Workload

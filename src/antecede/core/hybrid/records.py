@@ -143,7 +143,7 @@ class HybridRecords(HybridRule):
         places = vec[i64]([peer.place for peer in peers])
         payload = reader.rest()
         entry = SentEntry(Message(self._me, sequence, payload), permits_before, places)
-        # A snapshot has told of the last message to each before those that are still open.
+        # In a snapshot the record of a peer, with its last message, comes before open messages.
         last = [int(peer.last_submitted) for peer in peers]
         self._append(entry, len(payload))
         for place, peer in enumerate(peers):
@@ -155,7 +155,7 @@ class HybridRecords(HybridRule):
         peer.restore(peer.delivered, sequence, peer.last_submitted)
 
     def _resume(self, now_ns: i64, outbox: Outbox) -> None:
-        """Nothing counts as transmitted, and everybody is told again who is expelled."""
+        """No copy counts as transmitted, and everybody is notified again of all expulsions."""
         expelled = list(self._fence.expelled)
         for peer in self._peers.all:
             peer.forget_transmissions()

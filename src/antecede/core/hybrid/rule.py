@@ -48,9 +48,9 @@ out. m2 is not needed, because every peer has a queue of its own copies.
 
 E4 to E15 are errata of the paper's listings (docs/protocols/paper.md).
 
-State is written here, or by the methods of those who declare it: `state.py` what there is of a
-message and of a peer, `permits.py` p. `records.py` has what survives a crash, and `node.py`
-everything that is no rule: they assign to none of it.
+`state.py` has what there is of a message and of a peer, and `permits.py` p; the methods called here
+that change them are one step each. `records.py` has what survives a crash, and `node.py`
+everything that is no rule.
 """
 
 from abc import abstractmethod
@@ -215,9 +215,7 @@ class HybridRule(ExpulsionProcess):
         self._open += 1
         self._open_bytes += payload_bytes
         for place in entry.targets:
-            peer = self._peers.all[place]
-            peer.last_submitted = entry.sequence
-            peer.copies.add(entry)
+            self._peers.all[place].submit_copy(entry)
 
     # A message arrives.
 
@@ -234,14 +232,7 @@ class HybridRule(ExpulsionProcess):
         elif packet.previous == peer.delivered:
             self._deliver_chain(peer, packet, now_ns, outbox)
         else:
-            self._buffer_out_of_order(peer, packet)
-
-    def _buffer_out_of_order(self, peer: HybridPeer, packet: DataPacket) -> None:
-        """rb[pid] = message; a full rb drops what comes too early, never the next in turn."""
-        if peer.early is None:
-            peer.early = {}
-        if len(peer.early) < self._receive_limit:
-            peer.early[packet.previous] = packet
+            peer.buffer_early(packet, self._receive_limit)
 
     def _deliver_chain(
         self, peer: HybridPeer, packet: DataPacket, now_ns: i64, outbox: Outbox
@@ -250,19 +241,15 @@ class HybridRule(ExpulsionProcess):
         following: DataPacket | None = packet
         while following is not None:
             sequence = following.carried.sequence
-            peer.delivered = sequence
+            peer.on_delivered(sequence)
             missing = following.flagged and sequence > peer.permitted
             if missing:
-                if peer.lowest_missing() == 0:
-                    peer.permits_since_ns = now_ns
                 self._alarms.start(peer, now_ns)
-                self._missing.add(peer.permits_owed(), sequence)
+                self._missing.add(peer.owe_permit(now_ns), sequence)
             if self._change_log is not None:
                 self._log_delivery(peer, sequence, missing)
             outbox.deliver(following.carried)
-            following = None if peer.early is None else peer.early.pop(sequence, None)
-        if peer.early is not None and not peer.early:
-            peer.early = None
+            following = None if peer.early is None else peer.take_early(sequence)
         outbox.transmit(peer.id, Ack(peer.delivered))
 
     # An ack arrives.
@@ -293,17 +280,14 @@ class HybridRule(ExpulsionProcess):
         """The copies to `peer` up to this id are acknowledged, as far as they are before `stop`."""
         copies = peer.copies
         while copies.first < stop and copies.peek().sequence <= sequence:
-            entry = copies.remove()
-            self._acknowledged(entry, peer)
-            peer.acked = entry.sequence
+            entry = peer.take_ack()
+            if entry.unacked == 0:
+                self._close(entry)
 
-    def _acknowledged(self, entry: SentEntry, peer: HybridPeer) -> None:
-        """unack -= j; the payload goes when nobody is left."""
-        entry.unacked -= 1
-        entry.unacked_key ^= peer.place
-        if entry.unacked == 0:
-            self._open -= 1
-            self._open_bytes -= entry.drop_payload()
+    def _close(self, entry: SentEntry) -> None:
+        """Everybody has it: the payload is not needed any more."""
+        self._open -= 1
+        self._open_bytes -= entry.drop_payload()
 
     # A permit arrives.
 
@@ -311,7 +295,7 @@ class HybridRule(ExpulsionProcess):
         """If n > pw: pw = n, and release if p.permit(j, n) removed something."""
         if sequence <= peer.permitted:
             return
-        peer.permitted = sequence
+        peer.on_permitted(sequence)
         owed = peer.owed_permits
         if owed is not None and self._missing.grant(owed, sequence):
             peer.on_permits(now_ns)
@@ -328,8 +312,7 @@ class HybridRule(ExpulsionProcess):
         self._on_ack(peer, packet.delivered, now_ns, outbox)
         frontier = self._frontier(peer)
         if frontier >= packet.lowest:
-            if peer.permitted_up_to < frontier:
-                peer.permitted_up_to = frontier
+            peer.raise_permitted_up_to(frontier)
             peer.transmit(Permit(frontier), outbox)
 
     # The timer.
@@ -339,16 +322,12 @@ class HybridRule(ExpulsionProcess):
         for alarm in self._alarms.expired(now_ns):
             peer = self._peers.known(alarm.owner)
             due_since_ns = now_ns - (self._alarms.patience_ns << peer.doublings)
-            if peer.awaits_acks() and peer.acks_since_ns <= due_since_ns:
-                peer.acks_since_ns = now_ns
+            if peer.restart_acks(due_since_ns, now_ns):
                 oldest = peer.copies.first
                 self._transmit_again(peer, oldest, oldest + RESEND_BATCH, outbox)
-            lowest = peer.lowest_missing()
-            if lowest > 0 and peer.permits_since_ns <= due_since_ns:
-                peer.permits_since_ns = now_ns
-                outbox.transmit(peer.id, Ask(peer.delivered, lowest))
-            if peer.unnoted is not None and peer.notices_since_ns <= due_since_ns:
-                peer.notices_since_ns = now_ns
+            if peer.restart_permits(due_since_ns, now_ns):
+                outbox.transmit(peer.id, Ask(peer.delivered, peer.lowest_missing()))
+            if peer.restart_notices(due_since_ns, now_ns):
                 peer.transmit_notice(outbox)
             self._alarms.restart_with_backoff(peer, now_ns)
             peer.rearm()
@@ -409,7 +388,7 @@ class HybridRule(ExpulsionProcess):
                 if place == waited_for.place and entry.sequence <= waited_for.last_transmitted:
                     self._due.note(waited_for, entry.sequence)
             if self._sps and entry.deferred_permits is not None:
-                deferred = entry.deferred_permits.pop(waited_for.place, 0)
+                deferred = entry.take_deferred_permit(waited_for.place)
                 if deferred > 0:
                     self._due.note(waited_for, deferred)
             self._settled += 1
@@ -463,15 +442,12 @@ class HybridRule(ExpulsionProcess):
 
     def _defer_permits(self, forgotten: SentEntry, before: SentEntry) -> None:
         """The permits that `forgotten` leaves due come once the entry `before` it is settled."""
-        deferred = before.deferred_permits
-        if deferred is None:
-            deferred = {}
         for place in forgotten.targets:
             if forgotten.sequence > self._peers.all[place].permitted_up_to:
-                deferred[place] = int(forgotten.sequence)
+                before.defer_permit(place, forgotten.sequence)
         if forgotten.deferred_permits is not None:
-            deferred.update(forgotten.deferred_permits)
-        before.deferred_permits = deferred or None
+            for at, sequence in forgotten.deferred_permits.items():
+                before.defer_permit(at, sequence)
 
     def _forget_given_up(self) -> None:
         """Entries that will never leave go: what is left among the unsent ones waits."""
@@ -525,13 +501,8 @@ class HybridRule(ExpulsionProcess):
         self, peer: HybridPeer, entry: SentEntry, now_ns: i64, outbox: Outbox
     ) -> None:
         """first_send(entry, j): unsent -= j, then the copy."""
-        if peer.copies.first == peer.unsent_at:
-            peer.acks_since_ns = now_ns
         self._alarms.start(peer, now_ns)
-        previous = peer.last_transmitted
-        entry.unsent -= 1
-        peer.unsent_at += 1
-        peer.last_transmitted = entry.sequence
+        previous = peer.transmit_first(entry, now_ns)
         self._transmit_copy(peer, entry, previous, outbox)
 
     def _transmit_copy(
@@ -540,8 +511,8 @@ class HybridRule(ExpulsionProcess):
         """Flagged if its permit does not hold yet, also when it is transmitted again."""
         sequence = entry.sequence
         flagged = sequence > self._frontier(peer)
-        if not flagged and peer.permitted_up_to < sequence:
-            peer.permitted_up_to = sequence
+        if not flagged:
+            peer.raise_permitted_up_to(sequence)
         message = entry.message
         assert message is not None, "a copy that is not acknowledged keeps its message"
         peer.transmit(DataPacket(message, previous, flagged), outbox)
@@ -552,7 +523,8 @@ class HybridRule(ExpulsionProcess):
         """Its acks count as given; the ids of ours that it has not acknowledged, oldest first."""
         given_up = peer.abandon()
         for entry in given_up:
-            self._acknowledged(entry, peer)
+            if entry.unacked == 0:
+                self._close(entry)
         return [int(entry.sequence) for entry in given_up]
 
     def _give_up_expelled(self, process: i64) -> None:

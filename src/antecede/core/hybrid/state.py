@@ -1,6 +1,6 @@
 """What a hybrid process remembers: its own unacknowledged messages, and one record per peer.
 
-These are the variables of the rule: but for what the methods here do, only `rule.py` writes them.
+These are the variables of the rule, under its names; each method is one step of it.
 """
 
 from collections.abc import Iterator
@@ -67,6 +67,16 @@ class SentEntry:
         message, self.message = self.message, None
         return 0 if message is None else len(message.payload)
 
+    def defer_permit(self, place: i64, sequence: i64) -> None:
+        """The permit of a forgotten entry is due to the peer at `place` once this is settled."""
+        if self.deferred_permits is None:
+            self.deferred_permits = {}
+        self.deferred_permits[place] = int(sequence)
+
+    def take_deferred_permit(self, place: i64) -> i64:
+        """Up to which id a permit that was deferred is due to the peer at `place`, or 0."""
+        return 0 if self.deferred_permits is None else self.deferred_permits.pop(place, 0)
+
     def forget_transmissions(self) -> None:
         """After a restart: no copy counts as transmitted."""
         self.unsent = self.unacked
@@ -98,7 +108,10 @@ class SentWindow(SlidingWindow):
 
     def peek(self) -> SentEntry:
         """The oldest one."""
-        return self.at(self.first)
+        place = self.first & self._mask
+        entry = self._ring[place]
+        assert isinstance(entry, SentEntry), "there is one"
+        return entry
 
     def at(self, index: i64) -> SentEntry:
         """The one at `index`, which must be inside the window: elsewhere there is none."""
@@ -191,13 +204,43 @@ class HybridPeer(NoticedPeer):
         self.acks_since_ns: i64 = 0
         self.permits_since_ns: i64 = 0
 
+    # Sending to it.
+
+    def submit_copy(self, entry: SentEntry) -> None:
+        """ls = its id, and out += its id."""
+        self.last_submitted = entry.sequence
+        self.copies.add(entry)
+
+    def transmit_first(self, entry: SentEntry, now_ns: i64) -> i64:
+        """The first of its unsent copies leaves: unsent -= j; the id of its predecessor."""
+        if self.copies.first == self.unsent_at:
+            self.acks_since_ns = now_ns
+        previous = self.last_transmitted
+        entry.unsent -= 1
+        self.unsent_at += 1
+        self.last_transmitted = entry.sequence
+        return previous
+
+    def take_ack(self) -> SentEntry:
+        """It has delivered the oldest copy: unack -= j, and out loses it."""
+        entry = self.copies.remove()
+        entry.unacked -= 1
+        entry.unacked_key ^= self.place
+        self.acked = entry.sequence
+        return entry
+
+    def raise_permitted_up_to(self, sequence: i64) -> None:
+        """It has the permit of this id, or will have it with the packet that leaves now."""
+        if self.permitted_up_to < sequence:
+            self.permitted_up_to = sequence
+
     def abandon(self) -> list[SentEntry]:
         """Wait for nothing that was sent to it; what it has not acknowledged, oldest first."""
         given_up: list[SentEntry] = []
         while self.copies.first < self.copies.next:
             if self.copies.first >= self.unsent_at:
                 self.copies.peek().unsent -= 1
-            given_up.append(self.copies.remove())
+            given_up.append(self.take_ack())
         self.unsent_at = self.copies.next
         self.acked = self.last_submitted
         self.last_transmitted = self.last_submitted
@@ -226,9 +269,37 @@ class HybridPeer(NoticedPeer):
         self.permits_since_ns = now_ns
         self.notices_since_ns = now_ns
 
-    def awaits_acks(self) -> bool:
-        """Whether a copy that left has not been acknowledged."""
-        return self.copies.first < self.unsent_at
+    # Receiving from it.
+
+    def on_delivered(self, sequence: i64) -> None:
+        """ld = this id."""
+        self.delivered = sequence
+
+    def buffer_early(self, packet: DataPacket, limit: i64) -> None:
+        """rb[pid] = this packet; a full rb drops it, and it will come again."""
+        if self.early is None:
+            self.early = {}
+        if len(self.early) < limit:
+            self.early[packet.previous] = packet
+
+    def take_early(self, sequence: i64) -> DataPacket | None:
+        """Remove and return the packet in rb that follows this id."""
+        early = self.early
+        following = None if early is None else early.pop(sequence, None)
+        if not early:
+            self.early = None
+        return following
+
+    def on_permitted(self, sequence: i64) -> None:
+        """pw = this id."""
+        self.permitted = sequence
+
+    def owe_permit(self, now_ns: i64) -> PermitsOwedBy:
+        """It owes one permit more; all that it owes."""
+        owed = self.permits_owed()
+        if owed.lowest == 0:
+            self.permits_since_ns = now_ns
+        return owed
 
     def permits_owed(self) -> PermitsOwedBy:
         """The permits that it owes us."""
@@ -236,17 +307,33 @@ class HybridPeer(NoticedPeer):
             self.owed_permits = PermitsOwedBy(self.id)
         return self.owed_permits
 
+    # The clocks.
+
     def on_acks(self, now_ns: i64) -> None:
-        """New acks have come from it: be patient afresh."""
+        """It has sent new acks: their timeout restarts."""
         self.doublings = 0
         self.acks_since_ns = now_ns
         self.rearm()
 
     def on_permits(self, now_ns: i64) -> None:
-        """Missing permits have come from it: be patient afresh."""
+        """It has sent missing permits: their timeout restarts."""
         self.doublings = 0
         self.permits_since_ns = now_ns
         self.rearm()
+
+    def restart_acks(self, due_since_ns: i64, now_ns: i64) -> bool:
+        """Whether copies that left have waited for acks long enough; they then wait again."""
+        due = self.copies.first < self.unsent_at and self.acks_since_ns <= due_since_ns
+        if due:
+            self.acks_since_ns = now_ns
+        return due
+
+    def restart_permits(self, due_since_ns: i64, now_ns: i64) -> bool:
+        """Whether permits have been missing for long enough; the clock then starts again."""
+        due = self.lowest_missing() > 0 and self.permits_since_ns <= due_since_ns
+        if due:
+            self.permits_since_ns = now_ns
+        return due
 
     def rearm(self) -> None:
         """Set the alarm by what has been waited for longest; off, if nothing is."""

@@ -229,7 +229,9 @@ class TcpCarrier(StreamCarrier):
         if self._local_only and is_elsewhere(place.host):
             raise KeyNeeded(f"a peer is at {place}")
         if place.port == 0:
-            raise BadConfiguration(f"nobody can be reached at port 0 of {place.host}; name it")
+            raise BadConfiguration(
+                f"nobody can be reached at port 0 of {place.host}; name its port"
+            )
         return place
 
     def relookup(self, address: object) -> None:

@@ -1,1 +1,1 @@
-"""What a node is told before it opens: settings, addresses, peers, expulsion policies."""
+"""What a node is given before it opens: settings, addresses, peers, expulsion policies."""

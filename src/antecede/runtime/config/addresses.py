@@ -12,10 +12,10 @@ from antecede.core.errors import LocalError
 PORT_MAX = 65_535
 
 CARRIERS: Final = ("udp", "tcp", "nats")
-"""What datagrams can travel on; without a word it is UDP."""
+"""What can carry datagrams; an address without a scheme is UDP."""
 
 PREFIX: Final = "antecede"
-"""Where on a broker the subjects of nodes are, if nothing else is said."""
+"""The default prefix of the subjects of nodes on a broker."""
 
 
 class Address(NamedTuple):

@@ -125,7 +125,7 @@ NAMES: Final[Mapping[str, Callable[[float], ExpulsionPolicy]]] = {
 
 
 def usual_policy(order: str, heartbeat: float) -> ExpulsionPolicy:
-    """The policy of a node that was told none: never one that its other settings forbid."""
+    """The policy of a node that was given none: never one that its other settings forbid."""
     if order in ("fifo", "none"):
         return MANUAL
     return Majority(max(USUAL.silence, 2 * heartbeat))

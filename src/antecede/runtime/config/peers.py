@@ -1,4 +1,4 @@
-"""A peer as a node is told of it: where it is, and the keys that make it who it is."""
+"""A peer as it is given to a node: its address, and the public keys that it may have."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ LEARN: Final = "learn"
 """The address of a peer that is to say hello first, where a file needs a text."""
 
 PeerState: TypeAlias = Literal["new", "here", "silent", "away"]
-"""How a peer stands: added lately and not met, met and not over, here and not heard, or gone."""
+"""How a peer stands: added lately and not met, met, met and not heard for a while, or gone."""
 
 FIELDS: Final = frozenset({"address", "keys"})
 
@@ -100,7 +100,7 @@ def read_peer_keys(value: object) -> dict[str, tuple[PublicKey, ...]]:
 
 
 def pairs_of(value: object, what: str) -> Iterable[tuple[object, object]]:
-    """Names and what is said of them."""
+    """Names, each with what stands beside it."""
     if isinstance(value, str):
         value = [part for part in value.split(",") if part.strip()]
     if isinstance(value, Mapping):

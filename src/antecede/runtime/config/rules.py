@@ -2,7 +2,7 @@
 
 A rule understands what Python code gives (numbers, tuples, paths) and what files and the
 environment give (text), and answers with the one form that the runtime uses. A value that it does
-not understand is a `LocalError`; whoever knows the name of the setting puts that in front.
+not understand is a `LocalError`; the caller adds the name of the setting.
 """
 
 import os

@@ -1,9 +1,9 @@
 """Everything about a node that can be set: what there is, what it means, what it may be.
 
-`Settings` is a value that has been checked: whoever has one need not check again. What the code
-says wins over the environment (`ANTECEDE_HEARTBEAT=2s`), the environment over the `[node]` table of
-a TOML file (given as `config`, or named by `ANTECEDE_CONFIG`), and that over the defaults. A key
-that does not exist is an error that names the one probably meant.
+`Settings` is a value that has been checked and need not be checked again. What the code says wins
+over the environment (`ANTECEDE_HEARTBEAT=2s`), the environment over the `[node]` table of a TOML
+file (given as `config`, or named by `ANTECEDE_CONFIG`), and that over the defaults. A key that does
+not exist is an error that names the one probably meant.
 """
 
 import logging
@@ -209,7 +209,7 @@ class Settings:
 
     @property
     def protocol(self) -> str:
-        """The catalogue's name of the `order`: so peers and journals are told of it."""
+        """The catalogue's name of the `order`, which hellos and journals have."""
         return catalogue_name(self.order)
 
     @property
@@ -293,7 +293,7 @@ def check_policy(settings: Settings) -> None:
     if settings.order in ("fifo", "none") and not isinf(settings.policy.silence):
         raise BadConfiguration(
             f"setting 'expel' is {settings.policy}, but the order {settings.order!r} cannot expel "
-            "a peer that lives; choose one that is causal"
+            "a peer that lives; choose a causal order, or expel='manual'"
         )
     if settings.heartbeat * 2 > settings.policy.silence:
         raise BadConfiguration(
@@ -354,11 +354,11 @@ def gather_settings(
     fallback: Given | None = None,
     how: str = "to open_node()",
 ) -> Settings:
-    """The settings of a node from everything that has a say; keywords that are None have none.
+    """The settings of a node from all sources; keywords that are None do not count.
 
     `config` names the file, or is a `Settings` that stands in for it and for the environment.
-    What nobody says is as in `fallback`, or has its default. `how` a name is given where this was
-    called, for whoever forgot it.
+    Settings that are not given are those of `fallback`, or have their defaults. If the name is
+    missing, the error says `how` to give it.
     """
     given = {name: value for name, value in keywords.items() if value is not None}
     given = present_names(given, "the call")

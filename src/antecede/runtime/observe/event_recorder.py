@@ -74,7 +74,7 @@ class SharedClock:
         self._monotonic: Final = monotonic
         self._shared: Final = shared
         self._followed_ns = 0
-        self._said = False
+        self._has_warned = False
 
     def follow(self) -> None:
         """Renew the difference between the two, if both can be read at once just now."""
@@ -87,18 +87,18 @@ class SharedClock:
         elif after_ns - before_ns <= TAKEN_AT_ONCE_NS:
             wanted = shared_ns - before_ns
             least = int(rows.offset_ns) - (before_ns - self._followed_ns) // SLOWER
-            self._say(int(rows.offset_ns) - wanted)
+            self._warn(int(rows.offset_ns) - wanted)
             rows.set_offset(max(wanted, least))
         else:
             return
         self._followed_ns = before_ns
 
-    def _say(self, behind_ns: int) -> None:
+    def _warn(self, behind_ns: int) -> None:
         """Warn, once for each step, that the log's times are ahead of the clock."""
         if behind_ns < WORTH_SAYING_NS:
-            self._said = False
-        elif not self._said:
-            self._said = True
+            self._has_warned = False
+        elif not self._has_warned:
+            self._has_warned = True
             log.warning(
                 "the clock was set back by %s: the times of the event log go on, a little slower, "
                 "until it has caught up",
@@ -177,7 +177,8 @@ def part_suffix(path: Path, file_format: str) -> str:
         )
     if own and file_format not in ("auto", own.removeprefix(".")):
         raise BadConfiguration(
-            f"setting 'trace_format' is {file_format!r}, but the name of {path} says {own}"
+            f"setting 'trace_format' is {file_format!r}, but the name of {path} says {own}: "
+            "leave one of them out"
         )
     if suffix == ".parquet":
         try:
@@ -441,4 +442,4 @@ class EventWriterThread(RowSink):
             try:
                 self._on_failure(self.failure)
             except Exception:
-                log.exception("on_failure, which was to be told of this, failed itself")
+                log.exception("on_failure, which is called for this, failed itself")

@@ -6,7 +6,7 @@ from typing import Final
 
 from antecede.core.process import OWNERS_NAMED, PermitsOwed
 from antecede.endpoint.endpoint import Endpoint
-from antecede.membership.contact import AWAY, NEW, STATES, Contact
+from antecede.membership.contact import STATES, Contact, ContactState
 from antecede.runtime.observe.chains import (
     Chain,
     chains,
@@ -112,7 +112,8 @@ class PeerExplanation:
             waits = "waits" if self.undelivered == 1 else "wait"
             owed = messages_text(self.undelivered)
             waiting = f"; {owed} {waits} for it" if self.undelivered else ""
-            why = "has not been met yet" if self.state == STATES[NEW] else "has never been met"
+            is_new = self.state == STATES[ContactState.NEW]
+            why = "has not been met yet" if is_new else "has never been met"
             said.append(f"{self.name} {why}{waiting}")
             return said
         if self.silent_ns:
@@ -359,7 +360,7 @@ def peer_state(
     return PeerExplanation(
         name=session.name,
         met=session.met,
-        state=STATES[AWAY if contact is None else contact.state()],
+        state=STATES[ContactState.AWAY if contact is None else contact.state],
         gone=session.ended or (contact is not None and contact.expelled),
         silent_ns=int(now_ns - lifecycle.heard_ns) if waiting and lifecycle.silent else 0,
         undelivered=endpoint.sending.messages_owed(session),

@@ -118,6 +118,8 @@ ROUTES: Final[Mapping[str, Route]] = {
 }
 """Every path that is answered."""
 
+PATHS: Final = " and ".join(", ".join(ROUTES).rsplit(", ", 1))
+
 
 def health_response(health: Health, *, well: bool) -> Response:
     """What `/healthz` and `/readyz` say."""
@@ -238,8 +240,7 @@ class NodeHttpServer:
             return refused.as_bytes()
         route = ROUTES.get(path)
         if route is None:
-            listed = f"there are {', '.join(ROUTES)}\n".encode()
-            response = Response(listed, status="404 Not Found")
+            response = Response(f"there are {PATHS}\n".encode(), status="404 Not Found")
         else:
             accepted = headers.get("accept", "")
             response = await route(Request(self._node, self._per_peer, query, accepted))

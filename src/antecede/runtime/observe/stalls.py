@@ -27,14 +27,14 @@ class Stalls:
         self._endpoint: Final = endpoint
         self.durations: Final = Durations(endpoint, unread)
         self._rate_limiter: Final = RateLimiter(LINES_AT_ONCE, LINE_NS)
-        # Peers of whom it was said that messages are held back for them, and since when those are.
-        self._said: dict[str, int] = {}
+        # Peers for which a stall was logged, and since when it lasts.
+        self._logged: dict[str, int] = {}
 
     def look(self, now_ns: int) -> None:
         """See what waits, and say what is worth saying; cheap if it is too early to look again."""
         if not self.durations.look(now_ns):
             return
-        if not self._said and self._endpoint.buffered() == 0:
+        if not self._logged and self._endpoint.buffered() == 0:
             return
         held = {
             chain.names[0]: chain
@@ -42,13 +42,13 @@ class Stalls:
             if chain.oldest_ns > HELD_BACK_NS
         }
         name = self._endpoint.name
-        for owner, since_ns in list(self._said.items()):
+        for owner, since_ns in list(self._logged.items()):
             if owner not in held:
-                del self._said[owner]
+                del self._logged[owner]
                 lasted = seconds_text(now_ns - since_ns)
                 log.warning("%s: what was held back for %s goes on, after %s", name, owner, lasted)
         for owner, chain in held.items():
-            if owner not in self._said and self._rate_limiter.try_acquire(now_ns):
-                self._said[owner] = now_ns - chain.oldest_ns
+            if owner not in self._logged and self._rate_limiter.try_acquire(now_ns):
+                self._logged[owner] = now_ns - chain.oldest_ns
                 how = f"; {chain.remedy}" if chain.is_blocked else ""
                 log.warning("%s: %s%s", name, chain.held_back(), how)

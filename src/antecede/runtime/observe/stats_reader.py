@@ -50,7 +50,7 @@ class StatsReader:
         self._durations: Final = durations
         self._now: Final = now
         self._committer: Final = committer
-        self._intake: Final = queue
+        self._queue: Final = queue
         self._settings: Final = settings
         self._endpoint: Final = endpoint
         self._deliveries: Final = deliveries
@@ -105,7 +105,7 @@ class StatsReader:
             stale=int(endpoint.directory.stale),
             refused=int(endpoint.directory.denials.count),
             unsendable=self._carrier.unsendable,
-            crowded_out=int(self._intake.dropped),
+            crowded_out=int(self._queue.dropped),
             buffered=sending.messages_buffered(),
             buffered_parts=endpoint.buffered(),
             buffered_bytes=int(sending.bytes_held),
@@ -133,7 +133,7 @@ def peer_stats(
     return PeerStats(
         name=session.name,
         met=session.met,
-        state=STATES[contact.state()],
+        state=STATES[contact.state],
         silent=session.lifecycle.silent,
         left=contact.expelled or session.is_gone(),
         refusal=contact.refusal or contact.objection,

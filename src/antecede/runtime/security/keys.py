@@ -114,7 +114,7 @@ def parse_secret(text: str) -> SecretKey:
     """A secret key, from the text of its file."""
     stripped = text.strip()
     if stripped.startswith(PUBLIC):
-        raise LocalError("this is a public key where the secret one belongs")
+        raise LocalError("this is a public key where the secret one belongs: name the file of that")
     return SecretKey(raw_of(SECRET, "secret", stripped))
 
 
@@ -125,12 +125,16 @@ def raw_of(kind: str, word: str, text: str) -> bytes:
     try:
         both = base64.b64decode(text[len(kind) :].encode("ascii"), altchars=b"-_", validate=True)
     except (ValueError, UnicodeEncodeError):
-        raise LocalError(f"not a {word} key: it has letters that no key has") from None
+        raise LocalError(
+            f"not a {word} key: it has letters that no key has; copy it again"
+        ) from None
     raw, check = both[:KEY_BYTES], both[KEY_BYTES:]
     if len(both) != KEY_BYTES + CHECK_BYTES:
         raise LocalError(f"not a {word} key: it is too {'short' if len(both) < 36 else 'long'}")
     if check != checksum(kind, raw):
-        raise LocalError(f"this {word} key has been changed or mistyped: its checksum is wrong")
+        raise LocalError(
+            f"this {word} key has been changed or mistyped: its checksum is wrong; copy it again"
+        )
     return raw
 
 
@@ -150,7 +154,7 @@ def key_line(path: Path) -> str:
     except OSError as error:
         raise LocalError(f"{error.strerror}") from None
     if len(content) > FILE_BYTES_MAX:
-        raise LocalError("too long for a key file")
+        raise LocalError("too long for a key file: name one that antecede key new has written")
     lines = [line.strip() for line in content.decode("utf-8", "replace").splitlines()]
     keys = [line for line in lines if line and not line.startswith("#")]
     if len(keys) != 1:

@@ -19,21 +19,17 @@ from antecede.core.errors import LocalError
 from antecede.eventlog.layout import common_source, suffix_of
 from antecede.eventlog.log import ARRIVED, DELIVERED, NULL, SUBMITTED, TRANSMITTED, EventLog
 from antecede.eventlog.parquet import (
-    OPTIONAL,
     ArrowArray,
     ArrowTable,
     is_number,
     load_pyarrow,
-    plain,
-    read_table,
     reading,
 )
 from antecede.eventlog.schema import ALL_COLUMNS, COLUMNS, KINDS, Event
+from antecede_audit.eventlog.checked import checked, read_parquet
 from antecede_audit.eventlog.reader import read_rows
-from antecede_audit.eventlog.table_rules import check_table, complaints
 
 MISSING: Final = -1
-REQUIRED: Final = tuple(name for name in COLUMNS if name not in OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,12 +205,10 @@ def rows_of_files(
     part that is wanted is read, and checked.
     """
     if any(suffix_of(file) != ".parquet" for file in files):
-        return part_of(*packed_rows(read_rows(files)), window, most)
-    source = common_source(files)
+        return part_of(*packed_rows(list(read_rows(files))), window, most)
     if rows_in(files) <= most:
-        table = read_table(files, source, REQUIRED, OPTIONAL)
-        check_table(table, f"{source}, row")
-        return part_of(*rows_of_table(table), window, most)
+        return part_of(*rows_of_table(read_parquet(files)), window, most)
+    source = common_source(files)
     ds = load_pyarrow("pyarrow.dataset")
     with reading(source):
         dataset = ds.dataset([str(file) for file in files], format="parquet", partitioning=None)
@@ -224,10 +218,8 @@ def rows_of_files(
         low_ns, high_ns, start_ns = column_limits(times, window, most)
         inside = (ds.field("time_ns") >= low_ns) & (ds.field("time_ns") <= high_ns)
         there = [name for name in ALL_COLUMNS if name in dataset.schema.names]
-        table = plain(dataset.to_table(columns=there, filter=inside))
-    for _, reason in complaints(table):
-        raise LocalError(f"{source}: {reason}")
-    rows, packet_kinds = rows_of_table(table)
+        table = dataset.to_table(columns=there, filter=inside)
+    rows, packet_kinds = rows_of_table(checked(table, where=str(source), first_row=None))
     return RecordingRows(rows=rows, packet_kinds=packet_kinds, start_ns=start_ns, total=len(times))
 
 

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Final, TypeAlias
 
-from antecede_audit.spans.formats import jaeger, nezha, otlp, otlp_columns, parquet_tables, zipkin
+from antecede_audit.spans.formats import jaeger, nezha, otlp, otlp_columns, zipkin
 from antecede_audit.spans.formats import message_tables as tables
 from antecede_audit.spans.formats import otlp_protobuf as otlp_binary
 from antecede_audit.spans.formats.containers import HEAD_BYTES, Content, spooled
-from antecede_audit.spans.formats.json_text import documents, parsed
+from antecede_audit.spans.formats.json_documents import documents, parsed
 from antecede_audit.spans.formats.lines import BYTE_ORDER_MARK, Line, LineSource, lines_of
 from antecede_audit.spans.formats.records import (
     KEEP_NOTHING,
@@ -116,7 +116,7 @@ def read_content(
     """Everything in a file; `format_name` is its format, by now known."""
     if content.head.startswith(PARQUET) and format_name == MESSAGES:
         with spooled(content.stream) as file:
-            yield from parquet_tables.copies_in(file, unit)
+            yield from tables.copies_in_parquet(file, unit)
     elif format_name == OTLP and is_binary(content.head):
         yield from otlp_binary.spans_in_stream(content.head, content.stream, keep)
     elif format_name in SPANS_OF_DOCUMENT:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from antecede_audit.spans.formats import records
-from antecede_audit.spans.formats.json_text import is_cut
+from antecede_audit.spans.formats.json_documents import is_cut
 
 MICROSECOND_NS: Final = 1_000
 

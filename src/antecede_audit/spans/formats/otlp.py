@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from antecede_audit.spans.formats import records
-from antecede_audit.spans.formats.json_text import is_cut
+from antecede_audit.spans.formats.json_documents import is_cut
 
 KINDS: Final[dict[object, str]] = {
     1: records.INTERNAL,

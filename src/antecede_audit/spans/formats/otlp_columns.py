@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from antecede_audit.columns.arrow_rows import Column, Integers
 from antecede_audit.spans.formats import otlp, records
-from antecede_audit.spans.formats.json_text import (
+from antecede_audit.spans.formats.json_documents import (
     DOCUMENT_BYTES_MAX,
     documents,
     line_name,

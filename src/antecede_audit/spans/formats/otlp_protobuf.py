@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from antecede_audit.columns.arrow_rows import Column, Flags, Integers
 from antecede_audit.spans.formats import otlp
 from antecede_audit.spans.formats.containers import HEAD_BYTES, ZSTD, decompressed
-from antecede_audit.spans.formats.json_text import DOCUMENT_BYTES_MAX, parsed
+from antecede_audit.spans.formats.json_documents import DOCUMENT_BYTES_MAX, parsed
 from antecede_audit.spans.formats.otlp_columns import CHUNK_BYTES, NotColumnarError, SpanColumns
 from antecede_audit.spans.formats.protobuf import (
     EIGHT_BYTES,

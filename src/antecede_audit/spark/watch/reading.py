@@ -16,9 +16,8 @@ from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark'
 from pyspark.sql.streaming.readwriter import DataStreamReader
 from pyspark.sql.types import StringType, StructField, StructType
 
-from antecede.eventlog.parquet import plain
-from antecede_audit.eventlog.event_lines import REASON, parse_lines, schema_of_lines
-from antecede_audit.eventlog.table_rules import complaints
+from antecede_audit.eventlog.checked import REASON
+from antecede_audit.eventlog.tables import check_batches, parse_lines
 from antecede_audit.jobs.event_logs import PARQUET, WITNESSED
 from antecede_audit.paths import local_path
 from antecede_audit.spark.event_logs import lines_schema, stored_types
@@ -80,31 +79,20 @@ def check_lines(batches: Iterator[ArrowTable]) -> Iterator[ArrowTable]:
 
 def check_rows(batches: Iterator[ArrowTable]) -> Iterator[ArrowTable]:
     """In: columns of the event log, in whatever types, and their file. Out: `CHECKED`."""
-    schema = schema_of_lines(WITNESSED)
-    for name in (REASON, FILE, EXCERPT):
-        schema = schema.append(pa.field(name, pa.string()))
     for batch in batches:
         table = pa.Table.from_batches([batch])
-        wrong = dict(complaints(table, WITNESSED))
-        flags = pa.array([number in wrong for number in range(len(table))], pa.bool_())
-        right, rest = (plain(table.filter(pc.invert(flags))), table.filter(flags).to_pylist())
-        columns = [
-            right[name].cast(schema.field(name).type)
-            if name in right.column_names
-            else pa.nulls(len(right), schema.field(name).type)
-            for name in schema.names
-        ]
-        rejected = [
-            {REASON: reason, FILE: row.pop(FILE), EXCERPT: excerpt_of(row)}
-            for reason, row in zip(wrong.values(), rest, strict=True)
-        ]
-        yield from pa.table(columns, schema=schema).to_batches()
-        yield from pa.Table.from_pylist(rejected, schema).to_batches()
+        for found in check_batches(iter([batch]), WITNESSED, (FILE,)):
+            wrong = found[REASON].is_valid().to_pylist()
+            begins = [
+                excerpt_of(table.slice(number, 1).drop(FILE)) if is_wrong else None
+                for number, is_wrong in enumerate(wrong)
+            ]
+            yield found.append_column(EXCERPT, pa.array(begins, pa.string()))
 
 
-def excerpt_of(row: dict[str, object]) -> str:
-    """A row in a few words."""
-    return json.dumps(row, default=str)[:EXCERPT_LENGTH]
+def excerpt_of(row: ArrowTable) -> str:
+    """A table of one row in a few words."""
+    return json.dumps(row.to_pylist()[0], default=str)[:EXCERPT_LENGTH]
 
 
 def accepted(batch: DataFrame, place: str) -> DataFrame:

@@ -18,17 +18,16 @@ since the earliest submission of a copy that is still under way. A copy that tak
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 from pyspark.sql.types import StructType
 
-from antecede_audit.jobs.audit import SMALL_EVENTS, audit_here
+from antecede_audit.jobs.event_logs import WITNESSED
+from antecede_audit.jobs.limits import ROWS_MAX, fits_here
 from antecede_audit.judging.definition import Order
+from antecede_audit.judging.verdict import judge
 from antecede_audit.spark.audit_library import audit
 from antecede_audit.spark.storage import Storage, literal
 from antecede_audit.spark.written_rows import check_rows
@@ -170,34 +169,19 @@ def write_batch(rows: DataFrame, place: str, count: int) -> None:
         rows.limit(0).coalesce(1).write.mode("overwrite").parquet(place)
 
 
-LOG: Final = "log.parquet"
-
-
 @contextmanager
 def findings_about(
-    events: DataFrame, order: Order | None, names: Sequence[str], events_max: int = SMALL_EVENTS
+    events: DataFrame, order: Order | None, names: Sequence[str], events_max: int = ROWS_MAX
 ) -> Iterator[dict[str, DataFrame]]:
     """The tables of an audit that have these names, while the context is open.
 
     In: the event log, run_id.
     """
-    few = events.limit(events_max + 1).toArrow()
-    tables = None if few.num_rows > events_max else found_here(events, few, order, names)
-    if tables is not None:
-        yield tables
-        return
-    with audit(events, order=order) as found:
-        yield {name: getattr(found, name) for name in names}
-
-
-def found_here(
-    events: DataFrame, rows: object, order: Order | None, names: Sequence[str]
-) -> dict[str, DataFrame] | None:
-    """The tables of an audit in this process; None if that cannot be, where paths are elsewhere."""
-    with TemporaryDirectory(prefix="antecede-") as scratch:
-        log, out = Path(scratch) / LOG, Path(scratch) / "found"
-        pq.write_table(rows, log)
-        if audit_here([str(log)], str(out), order=order) is None:
-            return None
+    few = events.select(*WITNESSED, "run_id").limit(events_max + 1).toArrow()
+    if fits_here(few.num_rows, rows_max=events_max):
         create = events.sparkSession.createDataFrame
-        return {name: create(pq.read_table(out / name)) for name in names}
+        found = judge(few, order)
+        yield {name: create(getattr(found, name)) for name in names}
+        return
+    with audit(events, order=order) as tables:
+        yield {name: getattr(tables, name) for name in names}

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from antecede.eventlog.layout import PARTITION
 from antecede.eventlog.processes import FOLDER
-from antecede_audit.jobs.event_logs import ONLY_RUN
+from antecede_audit.judging.verdict import ONLY_RUN
 from antecede_audit.spark.readers import SPAN_ROWS, spans_in_values
 from antecede_audit.spark.schemas import EVENTS, with_run_id
 from antecede_audit.spark.storage import Storage, literal

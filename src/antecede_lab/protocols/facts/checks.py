@@ -105,7 +105,7 @@ def check_report(
 
 
 def check_exceptions(exceptions: tuple[int, ...], source: i64, exceptions_max: i64) -> None:
-    """`RemoteError` unless they are at most so many process ids, ascending."""
+    """`RemoteError` unless they are at most `exceptions_max` process ids, ascending."""
     if len(exceptions) > exceptions_max:
         raise RemoteError(f"{source} sent {len(exceptions)} exceptions, not {exceptions_max}")
     before = -1

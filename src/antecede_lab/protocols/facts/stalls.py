@@ -76,4 +76,4 @@ class Stalls:
         """Do not wait for `peer`."""
         if peer.stall.on:
             self._on -= 1
-            peer.stall.on = False
+            peer.stall.stop()

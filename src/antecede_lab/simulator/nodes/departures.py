@@ -9,8 +9,8 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from antecede.events import LEFT_OUT, NodeFenced, PeerExpelled, PeerRestarted, Report, Undeliverable
-from antecede_audit.judging.accounts import Account, Told
 from antecede_audit.judging.departures import Departures, ExpulsionRow
+from antecede_audit.judging.send_outcomes import OutcomeReport, SendOutcomes
 
 POWER_FAILED: Final = "PowerFailed"
 """Among what is counted: not a report, since who says nothing reports nothing."""
@@ -18,13 +18,13 @@ POWER_FAILED: Final = "PowerFailed"
 
 @final
 class DepartureLog:
-    """Keeps the account of one run."""
+    """What became of the processes of one run, and of what they sent."""
 
-    __slots__ = ("_fenced", "_ids", "account", "departures", "reports")
+    __slots__ = ("_fenced", "_ids", "departures", "outcomes", "reports")
 
-    def __init__(self, account: Account | None = None) -> None:
-        # What applications have sent and were told, if somebody keeps account of it.
-        self.account: Final = account
+    def __init__(self, outcomes: SendOutcomes | None = None) -> None:
+        # What applications have sent and were told, if somebody records that.
+        self.outcomes: Final = outcomes
         self.departures: Final = Departures()
         # How often nodes have said something about each other, by what it was.
         self.reports: Final[dict[str, int]] = {}
@@ -35,23 +35,23 @@ class DepartureLog:
     def born(self, name: str, incarnation: int, log_id: int) -> None:
         """An incarnation begins to run."""
         self._ids.setdefault(name, {})[incarnation] = log_id
-        if self.account is not None:
-            self.account.lives.setdefault(name, set()).add(log_id)
+        if self.outcomes is not None:
+            self.outcomes.lives.setdefault(name, set()).add(log_id)
 
     def crashed(self, log_id: int) -> None:
-        """An incarnation has ended without a word."""
+        """An incarnation has ended without a bye."""
         self.departures.gone.add(log_id)
-        if self.account is not None:
-            self.account.silenced.add(log_id)
+        if self.outcomes is not None:
+            self.outcomes.silenced.add(log_id)
 
-    def has_left(self, log_id: int) -> None:
+    def on_left(self, log_id: int) -> None:
         """An incarnation has stopped after all that it had sent was acknowledged."""
         self.departures.left.add(log_id)
 
     def power_failed(self, log_id: int) -> None:
         """A node with a journal has crashed, and will be back."""
-        if self.account is not None:
-            self.account.crashes[log_id] = self.account.crashes.get(log_id, 0) + 1
+        if self.outcomes is not None:
+            self.outcomes.crashes[log_id] = self.outcomes.crashes.get(log_id, 0) + 1
         self.reports[POWER_FAILED] = self.reports.get(POWER_FAILED, 0) + 1
 
     def expelled(self, name: str, incarnation: int) -> None:
@@ -76,9 +76,9 @@ class DepartureLog:
     def _told(self, at: int, report: Undeliverable) -> None:
         if report.why != LEFT_OUT:
             self._give_up(at, report.name, report.sequences)
-        if self.account is not None:
+        if self.outcomes is not None:
             for sequence in report.sequences:
-                self.account.told.append(Told(at, sequence, report.name, report.why))
+                self.outcomes.reports.append(OutcomeReport(at, sequence, report.name, report.why))
 
     def _fence(self, at: int, name: str, newest: int, now_ns: i64) -> None:
         """An incarnation is out, and so are all before it."""

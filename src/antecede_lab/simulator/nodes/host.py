@@ -9,7 +9,7 @@ from antecede.core.errors import LocalError
 from antecede.core.process import NEVER_NS
 from antecede.core.sliding import SlidingArray
 from antecede.endpoint.endpoint import Endpoint
-from antecede.membership.contact import NEW
+from antecede.membership.contact import ContactState
 from antecede.membership.identity import TokenSource
 from antecede.transport.peer_lifecycle import LEAVE_WHEN_RELEASED
 from antecede.wire.frames import FRAME_OVERHEAD_MAX
@@ -140,7 +140,7 @@ class NodeHost:
         """Whether a target is new, and so waited for."""
         contacts = self.endpoint.directory.by_name
         for target in submission.targets:
-            if target != self.process and contacts[name_of(target)].state() == NEW:
+            if target != self.process and contacts[name_of(target)].state == ContactState.NEW:
                 return True
         return False
 

@@ -45,7 +45,7 @@ class MemoryJournal:
         self.recorder = JournalRecorder(self.name, self.order, 0)
         return self.recorder.replay(self._records)
 
-    def has_kept(self, endpoint: Endpoint) -> bool:
+    def write(self, endpoint: Endpoint) -> bool:
         """Write what has changed in this turn; False if the power fails instead."""
         body = endpoint.crash_recovery.changes()
         if not body:

@@ -6,7 +6,7 @@ from mypy_extensions import i64, mypyc_attr
 
 from antecede.core.packets import Message, Packet
 from antecede.transport.event_rows import EventSink
-from antecede_audit.judging.accounts import Account, Send
+from antecede_audit.judging.send_outcomes import Send, SendOutcomes
 from antecede_lab.simulator.observer import MetadataSize, Observer
 
 MEETING_NS: Final = 10_000_000_000
@@ -54,8 +54,8 @@ class ObservedNode(EventSink):
     ) -> None:
         super().__init__(me)
         self._meeting_ns: Final[i64] = meeting_ns
-        # What the application has sent, if somebody keeps account of it.
-        self.account: Account | None = None
+        # What the application has sent, if somebody records that.
+        self.outcomes: SendOutcomes | None = None
         self._sends: list[Send] = []
         self._observers: Final = observers
         self._metadata_size: Final = metadata_size
@@ -68,8 +68,8 @@ class ObservedNode(EventSink):
         """What was held back is on disk, and has happened."""
         held = self._held
         self._held = []
-        if self.account is not None:
-            self.account.sends += self._sends
+        if self.outcomes is not None:
+            self.outcomes.sends += self._sends
             self._sends.clear()
         for row in held:
             if row.packet is not None:
@@ -86,8 +86,8 @@ class ObservedNode(EventSink):
         """The application has called `send`."""
         if self.holds_back:
             self._sends.append(send)
-        elif self.account is not None:
-            self.account.sends.append(send)
+        elif self.outcomes is not None:
+            self.outcomes.sends.append(send)
 
     def announce(self, message: Message, targets: list[int], now_ns: i64) -> None:
         """A message is submitted, to all of its targets at once."""

@@ -18,11 +18,11 @@ from antecede.core.process import NEVER_NS, NodeProcess
 from antecede.durability.recorder import Recorder
 from antecede.endpoint.limits import Limits
 from antecede.events import Report
-from antecede.membership.contact import AWAY, Contact
+from antecede.membership.contact import Contact, ContactState
 from antecede.membership.handshake_crypto import HandshakeCrypto
 from antecede.network_model.faults import Faults, FaultyNetwork
 from antecede.transport.peer_lifecycle import LEAVE_WHEN_RELEASED
-from antecede_audit.judging.accounts import Account, Send
+from antecede_audit.judging.send_outcomes import Send, SendOutcomes
 from antecede_lab.simulator.calendar import ARRIVAL, TIMER, WAKE, Calendar, CalendarEvent
 from antecede_lab.simulator.engine import PROGRESS_PERIOD, Progress, Tags
 from antecede_lab.simulator.networks import shifted
@@ -88,7 +88,7 @@ class NodeSimulation:
         adversary: Adversary | None = None,
         guards: dict[str, HandshakeCrypto] | None = None,
         policy: SilencePolicy | None = None,
-        account: Account | None = None,
+        outcomes: SendOutcomes | None = None,
         knows: dict[int, list[int]] | None = None,
     ) -> None:
         check_faults(node_faults, workload.processes)
@@ -109,7 +109,7 @@ class NodeSimulation:
         self.dropped: i64 = 0
         # Targets that were away, and got nothing of a message.
         self.left_out: i64 = 0
-        self.registry: Final = DepartureLog(account)
+        self.registry: Final = DepartureLog(outcomes)
         self._policy: Final = policy
         self.meeting_ns: Final[i64] = MEETING_NS if policy is None else policy.meeting_ns
         # Whom each process knows; all others, if nobody says so.
@@ -258,7 +258,7 @@ class NodeSimulation:
         core: list[bytes],
     ) -> NodeHost:
         log = ObservedNode(log_id, self._observers, self._metadata_size, self.meeting_ns)
-        log.account = self.registry.account
+        log.outcomes = self.registry.outcomes
         recorder = Recorder() if journal is None else journal.recorder
         name = name_of(process)
         guard = None if self._guards is None else self._guards[name]
@@ -427,7 +427,7 @@ class NodeSimulation:
         """Stop, if a node that has closed has nothing more to wait for."""
         if not host.leave(self.now_ns):
             return
-        self.registry.has_left(int(host.log.me))
+        self.registry.on_left(int(host.log.me))
         self._stop(host)
 
     def _has_lingered(self, host: NodeHost) -> None:
@@ -530,7 +530,7 @@ class NodeSimulation:
         endpoint = host.endpoint
         endpoint.write(self.now_ns)
         if host.journal is not None:
-            if not host.journal.has_kept(endpoint):
+            if not host.journal.write(endpoint):
                 self._fall_asleep(host)
                 return
             host.log.show()
@@ -657,7 +657,7 @@ class NodeSimulation:
                 to_self = True
                 continue
             contact = endpoint.directory.by_name[name_of(target)]
-            if contact.state() == AWAY:
+            if contact.state == ContactState.AWAY:
                 left_out.append(contact.name)
             else:
                 contacts.append(contact)
@@ -676,7 +676,7 @@ class NodeSimulation:
         for name in left_out:
             self.left_out += 1
             endpoint.losses.leave_out(name, sequence)
-        if self.registry.account is not None:
+        if self.registry.outcomes is not None:
             names = [name_of(target) for target in submission.targets if target != host.process]
             host.log.sends(Send(int(host.log.me), int(sequence), int(waiting.call), tuple(names)))
         self._touch(host)

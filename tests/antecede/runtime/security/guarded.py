@@ -124,7 +124,7 @@ def state_of(endpoint: Endpoint) -> list[object]:
                 [offer.token for offer in contact.offers],
                 int(contact.hello_token),
                 int(contact.hello_for),
-                list(contact.replaced),
+                list(contact.past_incarnations),
                 contact.refusal,
                 endpoint.expected(session),
             )

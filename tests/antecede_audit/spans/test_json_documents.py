@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from antecede_audit.spans.formats import json_pieces, json_text
-from antecede_audit.spans.formats.json_text import completed, is_cut
+from antecede_audit.spans.formats import json_documents
+from antecede_audit.spans.formats.json_documents import completed, is_cut
 from tests.antecede_audit.spans.samples import (
     as_json,
     as_lines,
@@ -120,9 +120,9 @@ DOCUMENTS = {
 
 def small_limits(patch: pytest.MonkeyPatch, document_bytes: int = 3_000) -> None:
     """Take documents for too large that are not."""
-    patch.setattr(json_text, "DOCUMENT_BYTES_MAX", document_bytes)
-    patch.setattr(json_pieces, "PIECE_BYTES", 500)
-    patch.setattr(json_pieces, "READ_BYTES", 7)
+    patch.setattr(json_documents, "DOCUMENT_BYTES_MAX", document_bytes)
+    patch.setattr(json_documents, "PIECE_BYTES", 500)
+    patch.setattr(json_documents, "READ_BYTES", 7)
 
 
 @pytest.mark.parametrize("indent", [None, 2])
@@ -180,7 +180,7 @@ def test_an_entry_that_is_too_large_is_set_aside_alone(monkeypatch: pytest.Monke
 
 
 def test_a_large_document_that_is_no_list_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_text, "DOCUMENT_BYTES_MAX", 1 << 20)
+    monkeypatch.setattr(json_documents, "DOCUMENT_BYTES_MAX", 1 << 20)
     large = as_json({"traceID": "a", "spans": [{"x": "y" * 100}] * 20_000})
 
     assert rejects_of(read(large)) == [("", "a document of more than 1 MiB that is no list")]

@@ -1,15 +1,18 @@
-"""What the controls `fifo` and `none` share: everything but when a message is delivered.
+"""The controls: `fifo` and `none`, which promise less than causal order.
 
-Reliable links to everybody: each copy names its predecessor to the same receiver, and is repeated
-until it is acknowledged. No order between pairs, so there are no permits, nothing waits at a
-sender, and going on without a process needs no word to anybody else. Constant time per copy.
+Both are reliable links to everybody: each copy names its predecessor to the same receiver, and is
+repeated until it is acknowledged. There is no order between pairs, so there are no permits, nothing
+waits at a sender, and going on without a process concerns nobody else.
+
+Cost: two integers per message; state linear in peers plus messages unacknowledged, and buffered
+(`fifo`) or seen beyond a gap (`none`); constant time per copy.
 """
 
 from abc import abstractmethod
 from collections.abc import Collection, Sequence
 from typing import ClassVar, Final, final
 
-from mypy_extensions import i64, mypyc_attr
+from mypy_extensions import i64
 
 from antecede.core.checks import (
     PAYLOAD_LIMIT,
@@ -24,6 +27,7 @@ from antecede.core.effects import Deliver, Effect, Report, Transmit
 from antecede.core.errors import RemoteError
 from antecede.core.expulsion import ExpelledSet
 from antecede.core.hybrid.rule import RECEIVE_LIMIT, SEND_LIMIT
+from antecede.core.in_order import FifoReceiver, check_predecessor
 from antecede.core.outstanding import Outstanding
 from antecede.core.packets import Ack, DataPacket, Message, Packet, YouAreExpelled
 from antecede.core.process import NEVER_NS, EffectList, NodeProcess, Outbox
@@ -150,7 +154,6 @@ class UnackedCopies:
             self.bytes -= len(packet.carried.payload)
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class ControlNode(NodeProcess):
     """Reliable links to everybody; a subclass delivers and acknowledges."""
 
@@ -262,3 +265,97 @@ class ControlNode(NodeProcess):
 
     def _constructor_arguments(self) -> tuple[int, Collection[int]]:
         return int(self._me), self._known
+
+
+@final
+class FifoProcess(ControlNode):
+    """Exactly once and in order per ordered pair of processes, but not causal.
+
+    The receiver delivers along the chain of predecessors and acknowledges the last message that it
+    delivered, which covers all before it. This is what hybrid buffering stands on, without permits:
+    the difference between the two is what causal order costs, in delay and in packets.
+    """
+
+    def _begin(self) -> None:
+        self._received = FifoReceiver(self._receive_limit)
+
+    def _on_message(self, source: i64, packet: DataPacket) -> list[Effect]:
+        effects: list[Effect] = []
+        repeated = self._received.is_duplicate(source, packet)
+        if not repeated:
+            for in_turn in self._received.take(source, packet):
+                effects.append(Deliver(in_turn.carried))
+        if repeated or effects:
+            effects.append(Transmit(source, Ack(self._received.last_delivered(source))))
+        return effects
+
+    def _on_ack(self, source: i64, sequence: i64, now_ns: i64) -> None:
+        self._copies.acked_up_to(source, sequence, now_ns)
+
+    def receive_position(self, source: int) -> tuple[int, int]:
+        return int(self._received.last_delivered(source)), self._received.waiting(source)
+
+
+@final
+class SeenIds:
+    """Which ids have come from one source: all up to `floor`, and `above` by their predecessors.
+
+    Ids to one receiver need not be consecutive, since a sender numbers its messages to all, so the
+    floor moves along the chain of predecessors.
+    """
+
+    MADE_OF: ClassVar = ()
+
+    __slots__ = ("above", "floor")
+
+    def __init__(self) -> None:
+        self.floor: i64 = 0
+        self.above: dict[int, int] = {}
+
+    def add(self, previous: i64, sequence: i64) -> None:
+        """One more has come, which follows `previous`."""
+        if previous != self.floor:
+            self.above[previous] = sequence
+            return
+        following = sequence
+        while following > 0:
+            self.floor = following
+            following = self.above.pop(self.floor, 0)
+
+
+@final
+class NoneProcess(ControlNode):
+    """Exactly once, on arrival, in whatever order messages come.
+
+    The receiver delivers what it has not delivered before and acknowledges each message by its own
+    id. No message ever waits at either end, so its delays are the network's: the difference to this
+    is what any order costs.
+    """
+
+    def _begin(self) -> None:
+        self._received: dict[int, SeenIds] = {}
+
+    def _on_message(self, source: i64, packet: DataPacket) -> list[Effect]:
+        sequence = packet.carried.sequence
+        seen = self._received.get(source)
+        if seen is None:
+            seen = SeenIds()
+        check_predecessor(source, packet, seen.floor)
+        known = seen.above.get(packet.previous, 0)
+        if known not in (0, sequence):
+            raise RemoteError(f"both {known} and {sequence} claim to follow {packet.previous}")
+        acknowledgement = Transmit(source, Ack(sequence))
+        if sequence <= seen.floor or known == sequence:
+            return [acknowledgement]
+        if packet.previous != seen.floor and len(seen.above) >= self._receive_limit:
+            return []  # dropped: it will come again, and there is room when the gap has closed
+        seen.add(packet.previous, sequence)
+        self._received[source] = seen
+        return [Deliver(packet.carried), acknowledgement]
+
+    def _on_ack(self, source: i64, sequence: i64, now_ns: i64) -> None:
+        self._copies.acked(source, sequence, now_ns)
+
+    def receive_position(self, source: int) -> tuple[int, int]:
+        seen = self._received.get(source)
+        return (0, 0) if seen is None else (int(seen.floor), 0)

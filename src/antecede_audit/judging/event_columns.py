@@ -1,31 +1,29 @@
-"""The rows of a log as arrays: how much of everything there is, and what counts for causality.
+"""The rows of a log as arrays: which runs there are, their sizes, and what counts for causality.
 
 Every log goes through here, whoever reads it: in one piece if it is small, and otherwise piece by
 piece in the workers of Spark.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from antecede.eventlog.rules import JUDGED
-from antecede.eventlog.schema import ALL_COLUMNS
-from antecede_audit.columns.hashing import hash_texts
-from antecede_audit.eventlog.event_lines import REASON
-from antecede_audit.eventlog.table_rules import complaints
-from antecede_audit.judging.copies import (
-    NEVER,
-    Flags,
-    Integers,
-    Rows,
+from antecede_audit.columns.arrays import (
+    LATEST,
     dense_ranks,
+    dictionary_codes,
     extremes,
-    process_keys,
+    integers_of,
     scattered,
+    valid,
 )
+from antecede_audit.columns.arrow_rows import Flags, Integers
+from antecede_audit.columns.hashing import hash_texts
+from antecede_audit.judging.copies import NEVER, Rows, process_keys
 
 ArrowTable: TypeAlias = Any
 """pyarrow has no type stubs; the name says at least what is meant."""
@@ -39,45 +37,16 @@ READ: Final = JUDGED
 INTEGERS: Final = tuple(name for name in READ if name != "kind")
 
 TRACE_ID: Final = "trace_id"
-FILE: Final = b"file"
-ROW: Final = b"row"
-"""Where the rows of a table come from, if it says so: which file, and how many are before them."""
 
-
-def complaint_about(table: ArrowTable) -> str | None:
-    """What is wrong with the first row that is, and where it stands; None if all are right.
-
-    In: what `EventColumns` takes, in whatever types; `REASON` if somebody has looked at it before.
-    """
-    found = reasons_in(table)
-    first = next(found, None)
-    if first is None:
-        return None
-    number, reason = first
-    told = table.schema.metadata or {}
-    if FILE in told:
-        return f"{told[FILE].decode()}, row {int(told[ROW]) + number + 1}: {reason}"
-    run = table["run_id"][number].as_py()
-    return f"{run}: {reason}" if run else reason
-
-
-def reasons_in(table: ArrowTable) -> Iterator[tuple[int, str]]:
-    """The places of the rows that are wrong, and why."""
-    if table["run_id"].null_count:
-        yield pc.index(pc.is_null(table["run_id"]), value=True).as_py(), "column 'run_id' is null"
-    if REASON in table.column_names and table[REASON].null_count < len(table):
-        number = pc.index(pc.is_valid(table[REASON]), value=True).as_py()
-        yield number, table[REASON][number].as_py()
-    else:
-        there = [name for name in table.column_names if name in ALL_COLUMNS]
-        yield from complaints(table, {*READ, *there})
+SUMS: Final = ("events", "submissions", "deliveries", "traced")
+LEAST: Final = ("low", "first_ns")
+GREATEST: Final = ("high", "last_ns")
 
 
 class EventColumns:
     """Some rows of a log.
 
-    In: `READ`, source and run_id; trace_id if there are traces. `complaint_about` finds nothing
-    wrong with them.
+    In: what `checked` returns of `READ` and perhaps trace_id; source and run_id.
     """
 
     def __init__(self, table: ArrowTable) -> None:
@@ -189,16 +158,6 @@ def run_numbers(table: ArrowTable) -> tuple[list[RunKey], Integers]:
     return [keys[number] for number in order], rank[numbers]
 
 
-def dictionary_codes(column: Any) -> tuple[Integers, list[str]]:  # noqa: ANN401 pyarrow has no types
-    """A number for each row's text, `NEVER` for none; and the texts."""
-    texts = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(texts, pa.ChunkedArray):  # No chunk is left.
-        return np.zeros(0, np.int64), []
-    if not pa.types.is_dictionary(texts.type):
-        texts = texts.dictionary_encode()
-    return integers_of(texts.indices, NEVER), texts.dictionary.to_pylist()
-
-
 def trace_numbers(column: Any) -> Integers:  # noqa: ANN401 pyarrow has no types
     """A number for each row's trace, the same wherever it is read; 0 if it has none.
 
@@ -212,24 +171,53 @@ def trace_numbers(column: Any) -> Integers:  # noqa: ANN401 pyarrow has no types
     return np.append(numbers, 0)[codes]
 
 
-def integers_of(column: Any, missing: int) -> Integers:  # noqa: ANN401 pyarrow has no types
-    """A column as 64-bit integers."""
-    if not pa.types.is_integer(column.type):
-        column = column.cast(pa.int64())
-    filled = pc.fill_null(column, missing) if column.null_count else column
-    values: Integers = filled.to_numpy(**copy_allowed(filled)).astype(np.int64, copy=False)
-    return values
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSize:
+    """One run: which, and how much of everything it has."""
+
+    source: int
+    run_id: str
+    events: int
+    processes: int
+    submissions: int
+    """Rows, one per target."""
+    deliveries: int
+    first_ns: int
+    last_ns: int
+    crowded: bool
+    """Whether a process has more events than positions."""
+    traced: int = 0
+    """Submissions and deliveries that belong to a trace."""
+
+    @property
+    def copies(self) -> int:
+        """At most so many copies, unless much is delivered where nobody sent it."""
+        return max(self.submissions, self.deliveries)
 
 
-def valid(column: Any) -> Flags:  # noqa: ANN401 pyarrow has no types
-    """Which rows have something in this column."""
-    if not column.null_count:
-        return np.ones(len(column), np.bool_)
-    flags = pc.is_valid(column)
-    found: Flags = flags.to_numpy(**copy_allowed(flags)).astype(np.bool_)
-    return found
+def runs_of(rows: Sequence[dict[str, Any]]) -> list[RunSize]:
+    """Runs by source and id, as they were counted."""
+    for row in rows:
+        if row["first_ns"] == LATEST:
+            row["first_ns"] = row["last_ns"] = 0
+    return sorted((RunSize(**row) for row in rows), key=lambda run: (run.source, run.run_id))
 
 
-def copy_allowed(column: Any) -> dict[str, bool]:  # noqa: ANN401 pyarrow has no types
-    """Arrays, unlike chunked ones, must be told that they may be copied."""
-    return {} if isinstance(column, pa.ChunkedArray) else {"zero_copy_only": False}
+def run_sizes(log: EventColumns) -> list[RunSize]:
+    """All runs of a log that is here as a whole."""
+    seen = log.by_process()
+    run, count = seen["run"], len(log.runs)
+    columns = {
+        name: np.bincount(run, seen[name], minlength=count).astype(np.int64) for name in SUMS
+    }
+    columns["processes"] = np.bincount(run, minlength=count)
+    columns["first_ns"], _ = extremes(run, seen["first_ns"], count)
+    _, columns["last_ns"] = extremes(run, seen["last_ns"], count)
+    crowded = set(run[seen["events"] > seen["high"] - seen["low"] + 1].tolist())
+    return runs_of(
+        [
+            {name: int(values[number]) for name, values in columns.items()}
+            | {"source": source, "run_id": run_id, "crowded": number in crowded}
+            for number, (source, run_id) in enumerate(log.runs)
+        ]
+    )

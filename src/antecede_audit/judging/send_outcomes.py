@@ -36,7 +36,7 @@ class Send:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Told:
+class OutcomeReport:
     """A sender was told that a target did not get a message, or perhaps not."""
 
     sender: int
@@ -47,11 +47,11 @@ class Told:
 
 @final
 @dataclass(slots=True)
-class Account:
+class SendOutcomes:
     """What applications have sent, and what they were told about it."""
 
     sends: list[Send] = field(default_factory=list)
-    told: list[Told] = field(default_factory=list)
+    reports: list[OutcomeReport] = field(default_factory=list)
     crashes: dict[int, int] = field(default_factory=dict)
     """How often each sender has crashed and gone on from its journal."""
     silenced: set[int] = field(default_factory=set)
@@ -60,7 +60,7 @@ class Account:
     """The processes that ever had each name."""
 
 
-def judge_account(events: Iterable[Event], account: Account) -> dict[str, list[Named]]:
+def judge_outcomes(events: Iterable[Event], outcomes: SendOutcomes) -> dict[str, list[Named]]:
     """What is wrong, by its kind; nothing of kinds without any."""
     delivered = {
         (event.sender, event.sequence, event.process)
@@ -68,36 +68,36 @@ def judge_account(events: Iterable[Event], account: Account) -> dict[str, list[N
         if event.kind == "delivered"
     }
     told: dict[Named, list[str]] = {}
-    for told_once in account.told:
+    for told_once in outcomes.reports:
         key = (told_once.sender, told_once.sequence, told_once.target)
         told.setdefault(key, []).append(told_once.why)
     found: dict[str, list[Named]] = {}
-    for send in account.sends:
+    for send in outcomes.sends:
         for target in send.targets:
             reached = any(
                 (send.sender, send.sequence, life) in delivered
-                for life in account.lives.get(target, ())
+                for life in outcomes.lives.get(target, ())
             )
             key = (send.sender, send.sequence, target)
-            kind = wrong_with(told.pop(key, []), reached, account, send.sender)
+            kind = wrong_with(told.pop(key, []), reached, outcomes, send.sender)
             if kind:
                 found.setdefault(kind, []).append(key)
     if told:
         found["never sent"] = list(told)
-    if swapped := out_of_turn(account.sends):
+    if swapped := out_of_turn(outcomes.sends):
         found["out of turn"] = swapped
     return found
 
 
-def wrong_with(reasons: list[str], reached: bool, account: Account, sender: int) -> str:
+def wrong_with(reasons: list[str], reached: bool, outcomes: SendOutcomes, sender: int) -> str:
     """What is wrong with what was said about one target of one message; empty if nothing is."""
     if len(set(reasons)) > 1:
         return "told two things"
     if LEFT_OUT in reasons and reached:
         return "left out, and delivered"
-    if len(reasons) > 1 + account.crashes.get(sender, 0):
+    if len(reasons) > 1 + outcomes.crashes.get(sender, 0):
         return "told too often"
-    if not reasons and not reached and sender not in account.silenced:
+    if not reasons and not reached and sender not in outcomes.silenced:
         return "neither delivered nor told"
     return ""
 

@@ -13,13 +13,13 @@ from weakref import WeakSet
 
 from antecede.runtime.errors import WrongProcess, WrongThread
 
-NOBODY: Final = 0
-"""No thread has this number."""
+NO_THREAD: Final = 0
+"""No thread has the number 0."""
 
 
 @final
-class Belonging:
-    """Whose one node is."""
+class ThreadGuard:
+    """Lets only the thread that opened a node call it."""
 
     __slots__ = ("__weakref__", "_leave", "_name", "owner")
 
@@ -38,23 +38,23 @@ class Belonging:
 
     def refuse(self) -> NoReturn:
         """Say why the caller may not call."""
-        if self.owner == NOBODY:
+        if self.owner == NO_THREAD:
             raise WrongProcess(self._name)
         raise WrongThread(self._name)
 
     def was_forked(self) -> None:
         """This is the copy in another process."""
-        self.owner = NOBODY
+        self.owner = NO_THREAD
         self._leave()
 
 
-OPEN: Final[WeakSet[Belonging]] = WeakSet()
+OPEN: Final[WeakSet[ThreadGuard]] = WeakSet()
 
 
 def leave_to_parent() -> None:
     """In a forked process: every node is the parent's."""
-    for belonging in list(OPEN):
-        belonging.was_forked()
+    for guard in list(OPEN):
+        guard.was_forked()
 
 
 os.register_at_fork(after_in_child=leave_to_parent)
