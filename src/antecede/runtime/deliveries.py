@@ -277,7 +277,9 @@ class Deliveries:
         nested, self._calling = self._calling, True
         try:
             if self.confirming is not None:
-                self._call_kept(handler, self.confirming.handling, self.confirming.by_returning)
+                self._call_confirming(
+                    handler, self.confirming.handling, self.confirming.by_returning
+                )
             else:
                 self._call_with_each(handler)
         finally:
@@ -293,7 +295,9 @@ class Deliveries:
             if self._try_await(handler, message, self._handled(handler, message)):
                 return
 
-    def _call_kept(self, handler: Handler, handling: UnconfirmedDeliveries, confirms: bool) -> None:
+    def _call_confirming(
+        self, handler: Handler, handling: UnconfirmedDeliveries, confirms: bool
+    ) -> None:
         """The same with a journal, where what a plain function has returned from is confirmed."""
         last = len(self._queue) - TURN_MESSAGES
         while self._handler is not None and (left := len(self._queue) - max(0, last)) > 0:
