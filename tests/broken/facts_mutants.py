@@ -319,10 +319,10 @@ FACTS_MUTANTS = [
         changes=(
             (
                 "antecede_lab/protocols/facts/process",
-                "        for copy in entry.unsent:\n            copy.blocking = ",
+                "        for copy in entry.unsent:\n            blocking = ",
                 "        for copy in entry.unsent:\n"
                 "            self._past.cover(copy.target, copy.sequence, [])\n"
-                "            copy.blocking = ",
+                "            blocking = ",
             ),
         ),
         plan=TIGHT,

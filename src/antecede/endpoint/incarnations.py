@@ -54,7 +54,7 @@ class Incarnations:
         return None
 
     def _renumber(self, number: i64, now_ns: i64) -> None:
-        self._me.incarnation = number
+        self._me.renumber(number)
         self._expulsions.renumber(number)
         self._recorder.on_renumbered(number)
         self._directory.greet_all_afresh(now_ns)

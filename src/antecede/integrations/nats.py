@@ -1,9 +1,9 @@
-"""Datagrams through a NATS broker that people run already, where nodes cannot reach each other.
+"""Datagrams through a NATS broker, for nodes that cannot reach each other directly.
 
-A node listens on a subject made of its name, `antecede.alice`, and says with every datagram where
-answers go. The broker is a network like any other: it may lose, it knows nothing of causal order,
-and with keys it cannot read what it carries. Whoever is not there when something is published does
-not get it; the path repeats it.
+A node subscribes to a subject made of its name, `antecede.alice`, and puts the subject for answers
+into every datagram. The broker is a network like any other: it may lose datagrams, it knows nothing
+of causal order, and with keys it cannot read what it carries. A datagram that is published while
+nobody subscribes is lost, and the path transmits it again.
 """
 
 import asyncio
@@ -33,14 +33,13 @@ PENDING_BYTES: Final = 8 << 20
 """At most 8 MiB from the broker wait to be read; beyond that the client drops messages."""
 
 BACKLOG_MAX: Final = 1024
-"""At most 1,024 datagrams wait to be published; what comes then is dropped, and the path slows
-down."""
+"""At most 1,024 datagrams wait to be published; others are dropped, and the path slows down."""
 
-TELL_NS: Final = 30_000_000_000
-"""What goes wrong with every datagram is logged at most once in 30 s."""
+LOG_INTERVAL_NS: Final = 30_000_000_000
+"""An error that every datagram can cause is logged at most once in 30 s."""
 
 CONNECT_SECONDS: Final = 5
-AGAIN_SECONDS: Final = 0.2
+RETRY_SECONDS: Final = 0.2
 GONE_SECONDS: Final = 1.0
 
 log = logging.getLogger(__name__)
@@ -59,7 +58,7 @@ async def open_carrier(settings: Settings, local_only: bool) -> Carrier:
 
 
 def subject_of(prefix: str, name: str) -> str:
-    """The subject that a node of this name listens on: one word after the prefix."""
+    """The subject that a node of this name subscribes to: one word after the prefix."""
     word = quote(name, safe="").replace(".", "%2E").replace("*", "%2A").replace(">", "%3E")
     return f"{prefix}.{word}"
 
@@ -80,10 +79,10 @@ class NatsCarrier(StreamCarrier):
         self._leaving: asyncio.Task[None] | None = None
         self._input_end_planned = False
         self._trouble = ""
-        self._may_tell: Final = RateLimiter(1, TELL_NS)
+        self._log_limiter: Final = RateLimiter(1, LOG_INTERVAL_NS)
 
     async def connect(self, bind: Address) -> None:
-        """Reach the broker and listen there; `CannotBind` says why not."""
+        """Connect to the broker and subscribe; `CannotBind` says why not."""
         import nats
 
         assert isinstance(bind, CarriedAddress), "the carrier is what chose this transport"
@@ -98,18 +97,18 @@ class NatsCarrier(StreamCarrier):
         self._address = bind
 
     async def _subscribe(self, bind: CarriedAddress) -> None:
-        from antecede.integrations.nats_client import SturdyClient
+        from antecede.integrations.nats_client import ResilientClient
 
-        # The client never gives up, so whether there is anybody at all is found out first.
+        # The client would retry for ever, so find out first whether anything listens there.
         _, probe = await asyncio.open_connection(bind.host, bind.port)
         probe.close()
         login = f"{bind.login}@" if bind.login else ""
-        self._client = SturdyClient()
+        self._client = ResilientClient()
         await self._client.connect(
             f"nats://{login}{Address(bind.host, bind.port)}",
             name=f"antecede {self._name}",
             max_reconnect_attempts=-1,
-            reconnect_time_wait=AGAIN_SECONDS,
+            reconnect_time_wait=RETRY_SECONDS,
             disconnected_cb=self._on_lost,
             reconnected_cb=self._on_back,
             error_cb=self._on_error,
@@ -166,7 +165,7 @@ class NatsCarrier(StreamCarrier):
         return place
 
     async def _publish(self) -> None:
-        """Hand everything to the client, in order; what it cannot take is lost."""
+        """Hand everything to the client, in order; what it does not accept is lost."""
         import nats
 
         try:
@@ -220,5 +219,5 @@ class NatsCarrier(StreamCarrier):
 
         if isinstance(error, OSError | nats.errors.Error):
             log.debug("%s: %s", self._name, error)
-        elif self._may_tell.try_acquire(monotonic_ns()):  # Not the broker's doing, but ours.
+        elif self._log_limiter.try_acquire(monotonic_ns()):  # Not the broker's doing, but ours.
             log.error("%s: a datagram was not taken in", self._name, exc_info=error)

@@ -14,11 +14,11 @@ lasts as long as the handler runs.
     mark (4) | trace id (16) | span id (8) | flags (1) | length of the state (2) | state | payload
 
 The envelope is W3C's `traceparent` and `tracestate` in binary: 31 bytes, and the state if there is
-one. Who has no context to tell sends the payload as it is; one that happens to begin with the mark
-gets an envelope without a context, so that nothing is ever taken for what it is not.
+one. Without a context the payload is sent as it is. A payload that happens to begin with the mark
+gets an envelope without a context, so that a receiver never mistakes one for the other.
 
 `OtlpFile` writes spans as a collector's file exporter does: OTLP in JSON, one request per line.
-`antecede ingest` reads it, and so does everybody else who reads OTLP.
+`antecede ingest` reads it, as every reader of OTLP does.
 
     provider = TracerProvider(resource=Resource.create({"service.name": "shop"}))
     provider.add_span_processor(BatchSpanProcessor(OtlpFile("spans.jsonl")))
@@ -53,7 +53,7 @@ MARK: Final = b"\x00w3\x01"
 TRACE_BYTES: Final = 16
 SPAN_BYTES: Final = 8
 STATE_BYTES_MAX: Final = 512
-"""What W3C asks everybody to pass on; a longer state is left out."""
+"""512 bytes of state must be passed on (W3C); a longer one is left out."""
 
 HEADER_BYTES: Final = len(MARK) + TRACE_BYTES + SPAN_BYTES + 1 + 2
 
@@ -69,17 +69,17 @@ class Context:
 
     @property
     def is_valid(self) -> bool:
-        """Whether it says anything: ids that are zero do not."""
+        """Whether both ids are set: zero means none."""
         return self.trace_id != 0 and self.span_id != 0
 
 
-NOTHING: Final = Context(trace_id=0, span_id=0)
+NO_CONTEXT: Final = Context(trace_id=0, span_id=0)
 
 
-def put_in(context: Context, payload: bytes) -> bytes:
-    """The payload with its context before it, or as it is if there is none to tell."""
+def inject(context: Context, payload: bytes) -> bytes:
+    """The payload with its context before it, or as it is if there is no context."""
     if not context.is_valid:
-        return payload if not payload.startswith(MARK) else header_of(NOTHING) + payload
+        return payload if not payload.startswith(MARK) else header_of(NO_CONTEXT) + payload
     return header_of(context) + payload
 
 
@@ -100,10 +100,10 @@ def header_of(context: Context) -> bytes:
     )
 
 
-def take_out(data: bytes) -> tuple[Context, bytes]:
-    """What `put_in` was given; whatever has no envelope is a payload."""
+def extract(data: bytes) -> tuple[Context, bytes]:
+    """The context and the payload that `inject` joined; data without an envelope is a payload."""
     if not data.startswith(MARK) or len(data) < HEADER_BYTES:
-        return NOTHING, data
+        return NO_CONTEXT, data
     start = len(MARK)
     trace = int.from_bytes(data[start : start + TRACE_BYTES])
     start += TRACE_BYTES
@@ -112,7 +112,7 @@ def take_out(data: bytes) -> tuple[Context, bytes]:
     flags, length = data[start], int.from_bytes(data[start + 1 : start + 3])
     state = data[HEADER_BYTES : HEADER_BYTES + length]
     if length > STATE_BYTES_MAX or len(state) < length or not state.isascii():
-        return NOTHING, data
+        return NO_CONTEXT, data
     context = Context(trace_id=trace, span_id=span, flags=flags, state=state.decode("ascii"))
     return context, data[HEADER_BYTES + length :]
 
@@ -210,14 +210,14 @@ CLIENT: Final = "messaging.client.id"
 
 SENT: Final = metric_of(Stats, "messages_sent")
 CONSUMED: Final = metric_of(Stats, "messages_received")
-"""The same metrics as on the page of Prometheus, counted here call by call."""
+"""The same metrics as in the Prometheus endpoint, counted here call by call."""
 OPERATION_DURATION: Final = "messaging.client.operation.duration"
 PROCESS_DURATION: Final = "messaging.process.duration"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracedMessage:
-    """A message without its envelope; `resume()` goes on in the trace that it belongs to."""
+    """A message without its envelope; `resume()` continues the trace that it belongs to."""
 
     sender: str
     sequence: int
@@ -225,13 +225,13 @@ class TracedMessage:
     context: Any
     """OpenTelemetry's context with the span of this delivery in it."""
     again: bool
-    """Whether it may have been handed over before, by a process that crashed."""
+    """Whether it may have been delivered before, by a process that crashed (redelivery)."""
     done: Callable[[], Awaitable[None]] = field(repr=False, compare=False)
     """Confirms it, where there is a journal; awaited, it waits until that is on disk."""
 
     @contextmanager
     def resume(self) -> Iterator[None]:
-        """Inside, new spans and sends belong to what caused this message."""
+        """Inside, new spans and sends are children of this delivery."""
         token = contexts.attach(self.context)
         try:
             yield
@@ -315,7 +315,7 @@ class TracedNode:
         with self._tracer.start_as_current_span(
             f"send {destination}", kind=SpanKind.PRODUCER, attributes=about
         ) as span:
-            yield span, put_in(context_of(span.get_span_context()), payload)
+            yield span, inject(context_of(span.get_span_context()), payload)
         few = {key: about[key] for key in (SYSTEM, OPERATION, DESTINATION)}
         self._sent.add(1, few)
         self._operations.record(time.perf_counter() - begun, few)
@@ -334,11 +334,11 @@ class TracedNode:
     @contextmanager
     def _delivery(self, operation: str, message: InboundMessage) -> Iterator[TracedMessage]:
         """A span of kind consumer, the child of the sender's."""
-        cause, payload = take_out(message.payload)
+        cause, payload = extract(message.payload)
         about = self._about(operation, self.node.name, len(payload))
         about[MESSAGE_ID] = f"{message.sender}/{int(message.sequence)}"
         self._consumed.add(1, {SYSTEM: LIBRARY, OPERATION: operation})
-        parent = contexts.Context() if cause == NOTHING else remote_context(cause)
+        parent = contexts.Context() if cause == NO_CONTEXT else remote_context(cause)
         with self._tracer.start_as_current_span(
             f"{operation} {self.node.name}", parent, SpanKind.CONSUMER, about
         ):
@@ -368,7 +368,7 @@ def message_counter(meter: metrics.Meter, metric: Metric) -> metrics.Counter:
 
 
 def context_of(span: Any) -> Context:  # noqa: ANN401 - OpenTelemetry is an extra
-    """What of a span's context travels."""
+    """The part of a span's context that is sent."""
     return Context(
         trace_id=span.trace_id,
         span_id=span.span_id,

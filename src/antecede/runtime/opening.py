@@ -212,7 +212,7 @@ def start_with_journal(
         payload_limit=settings.payload_limit,
         socket_bytes=carrier.socket_bytes,
         order=settings.protocol,
-        keeps=opened is not None,
+        has_journal=opened is not None,
     )
     cumulative = settings.order != "none"
     core = make_core(settings)

@@ -4,11 +4,10 @@ Nodes are `antecede node`, datagrams are UDP through the proxy. What is drawn fr
 schedule of faults and who writes to whom; what the machine does in between is its own.
 """
 
-import signal
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import Final, Self, TypeAlias, final
@@ -194,8 +193,7 @@ class Cluster:
             life = NodeLife(name, number, born_us, child, folder)
             self.witness.lives.append(life)
         else:
-            life.child = child
-            life.ready = life.over = False
+            life.begin_again(child)
         self._at[name] = life
 
     def _await_ready(self) -> None:
@@ -240,7 +238,7 @@ class Cluster:
         """A process has ended by itself: if it was expelled, that is how it should be."""
         for line in life.child.lines():
             self.witness.hears(life, line)
-        life.over = True
+        life.end()
         if life.number not in self.witness.departures.gone:
             self.failures.append(f"{life.name} ended: {life.child.said()[-500:]}")
         self.witness.crashed(life)
@@ -281,7 +279,7 @@ class Cluster:
             delay_ns = fault.delay_ms * 1_000_000
             self._proxy.change(loss=fault.loss, latency_ns_max=delay_ns)
         elif fault.kind == CUT:
-            self.witness.counts.cuts += 1
+            self.witness.counts.on_cut()
             self._cut.add(name)
             self._proxy.isolate(name)
             self._doomed.append((end_s, CUT, name))
@@ -291,15 +289,14 @@ class Cluster:
             self._kill(life)
             self._doomed.append((end_s, RESTART if self._journal else fault.healing, name))
         elif fault.kind == PAUSE:
-            self.witness.counts.pauses += 1
-            life.paused = True
-            life.child.signal(signal.SIGSTOP)
+            self.witness.counts.on_pause()
+            life.pause()
             self._doomed.append((end_s, PAUSE, name))
         elif fault.kind == EXPEL:
             self._expel(self._names[fault.other], name)
 
     def _kill(self, life: NodeLife) -> None:
-        self.witness.counts.kills += 1
+        self.witness.counts.on_kill()
         life.child.kill()
         for line in life.child.lines():
             self.witness.hears(life, line)
@@ -332,8 +329,7 @@ class Cluster:
             for other in self._cut:
                 self._proxy.isolate(other)
         elif healing == PAUSE and life is not None and life.paused:
-            life.paused = False
-            life.child.signal(signal.SIGCONT)
+            life.go_on()
         elif healing == RESTART and life is None:
             self._start(name)
         elif healing == EXPEL and life is None:
@@ -370,14 +366,20 @@ class Cluster:
             time.sleep(4 * TURN_S)
 
     def _outcome(self, faults: int, seconds: float) -> ClusterOutcome:
-        witness, counts = self.witness, self.witness.counts
+        witness = self.witness
         counters = [c for targets in self._proxy.counters().values() for c in targets.values()]
-        counts.seconds, counts.faults = round(seconds, 1), faults
-        counts.lives = len(witness.lives)
-        counts.taken_along = witness.taken_along()
-        counts.left_out, counts.wrongly_left_out = witness.left_out()
-        counts.datagrams = sum(counter.received for counter in counters)
-        counts.lost = sum(counter.lost + counter.cut for counter in counters)
+        left_out, wrongly_left_out = witness.left_out()
+        counts = replace(
+            witness.counts,
+            seconds=round(seconds, 1),
+            faults=faults,
+            lives=len(witness.lives),
+            taken_along=witness.taken_along(),
+            left_out=left_out,
+            wrongly_left_out=wrongly_left_out,
+            datagrams=sum(counter.received for counter in counters),
+            lost=sum(counter.lost + counter.cut for counter in counters),
+        )
         judgement = judge_departures(witness.log(), witness.departures)
         return ClusterOutcome(counts=counts, judgement=judgement, failures=self.failures)
 

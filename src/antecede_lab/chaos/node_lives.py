@@ -6,6 +6,7 @@ what is asked for after it was read. To the judge each life is a process of its 
 a process that is killed goes on with the same life when it is back.
 """
 
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -61,6 +62,18 @@ class Counts:
     datagrams: int = 0
     lost: int = 0
 
+    def on_kill(self) -> None:
+        """A node was killed."""
+        self.kills += 1
+
+    def on_pause(self) -> None:
+        """A node was stopped for a while."""
+        self.pauses += 1
+
+    def on_cut(self) -> None:
+        """A node was cut off."""
+        self.cuts += 1
+
 
 @final
 @dataclass(slots=True)
@@ -92,6 +105,25 @@ class NodeLife:
     certainly does not."""
     here: dict[str, int] = field(default_factory=dict)
     """Whom it has met and not let go of, as far as it has said, and which life that is."""
+
+    def begin_again(self, child: Child) -> None:
+        """With a journal: it goes on in another process, which has still to get ready."""
+        self.child = child
+        self.ready = self.over = False
+
+    def end(self) -> None:
+        """Its process has ended."""
+        self.over = True
+
+    def pause(self) -> None:
+        """Stop its process."""
+        self.paused = True
+        self.child.signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Let its process go on."""
+        self.paused = False
+        self.child.signal(signal.SIGCONT)
 
 
 def start_node(name: str, peers: dict[str, str], options: Sequence[str]) -> Child:

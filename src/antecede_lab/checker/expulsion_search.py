@@ -404,7 +404,7 @@ class PartingSearch:
                     return self._failed(self._way_to(number), verdict)
             for step in world.steps(scene):
                 after = world.after(scene, step)
-                seen.transitions += 1
+                seen.count_transition()
                 if after.verdict is not None:
                     return self._failed([*self._way_to(number), step], after.verdict)
                 digest = after.digest()
@@ -415,11 +415,11 @@ class PartingSearch:
                 visited.add(digest)
                 self._ways.append((number, step))
                 waiting.append((after, len(self._ways) - 1))
-        seen.complete = True
+        seen.set_complete()
         return PartingResult(world.program, seen, None)
 
     def _count(self) -> None:
-        self._seen.states += 1
+        self._seen.count_state()
         if self._progress is not None and self._seen.states % PROGRESS_EVERY == 0:
             self._progress(int(self._seen.states))
 

@@ -48,6 +48,18 @@ class Exploration:
         self.complete = False
         self.finding: Finding | None = None
 
+    def count_state(self) -> None:
+        """One more state was seen."""
+        self.states += 1
+
+    def count_transition(self) -> None:
+        """One more step was taken."""
+        self.transitions += 1
+
+    def set_complete(self) -> None:
+        """Every state was seen."""
+        self.complete = True
+
 
 @final
 class Frame:
@@ -110,7 +122,7 @@ class DepthFirst:
         """Take the next step of the newest state."""
         state = self._world.after(frame.state, frame.steps[frame.taken])
         frame.taken += 1
-        self._seen.transitions += 1
+        self._seen.count_transition()
         if state.verdict is not None:
             self._note(Finding(self._path(), state.verdict))
             return
@@ -128,7 +140,7 @@ class DepthFirst:
         """Look at a new state."""
         seen = self._seen
         self._visited.add(digest)
-        seen.states += 1
+        seen.count_state()
         if self._progress is not None and seen.states % PROGRESS_EVERY == 0:
             self._progress(int(seen.states))
         steps = self._world.steps(state)

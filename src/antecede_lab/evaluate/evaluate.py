@@ -25,9 +25,10 @@ from antecede.version import __version__
 from antecede_audit.eventlog.workload import WorkloadRow, read_workload, write_workload
 from antecede_audit.judging.summary import REPLACED as AUDITED
 from antecede_audit.measure.figures import FIGURES
+from antecede_audit.measure.profile import summary_object
 from antecede_audit.spark.audit_job import audit
 from antecede_audit.spark.ingest import ingest
-from antecede_audit.spark.measure import measure_logs, profile, summary_object
+from antecede_audit.spark.measure import measure_logs, profile
 from antecede_lab.build_mode import compiled
 from antecede_lab.evaluate.answer import (
     TOOK_PLACE,

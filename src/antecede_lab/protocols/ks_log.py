@@ -48,6 +48,10 @@ class Sends:
         self.integers: Final = integers
         self.encoded: bytes | None = None
 
+    def remember_encoded(self, encoded: bytes) -> None:
+        """These are its bytes on the wire."""
+        self.encoded = encoded
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sends) and self.entries == other.entries
 

@@ -33,6 +33,10 @@ class Vector:
         self.highest: Final = max(counts) if counts else 0
         self.encoded: bytes | None = None
 
+    def remember_encoded(self, encoded: bytes) -> None:
+        """These are its bytes on the wire."""
+        self.encoded = encoded
+
     def get(self, process: int) -> int:
         """The count of `process`."""
         return self.counts.get(process, 0)

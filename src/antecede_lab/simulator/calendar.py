@@ -88,7 +88,15 @@ class Calendar:
         # Event objects that have served, chained; they will serve again.
         self._spare: CalendarEvent | None = None
 
-    def add(self, time_ns: i64, kind: i64, process: i64) -> CalendarEvent:
+    def add(
+        self,
+        time_ns: i64,
+        kind: i64,
+        process: i64,
+        number: i64 = 0,
+        source: i64 = 0,
+        packet: Packet | None = None,
+    ) -> CalendarEvent:
         """Put an event down for `time_ns`, not earlier than the last one taken."""
         event = self._spare
         if event is None:
@@ -99,6 +107,9 @@ class Calendar:
         event.time_ns = time_ns
         event.kind = kind
         event.process = process
+        event.number = number
+        event.source = source
+        event.packet = packet
         event.order = self._counter
         self._counter += 1
         self.size += 1

@@ -236,10 +236,7 @@ class Simulation(Outbox):
             self.pending += 1
 
     def _post(self, time_ns: i64, source: i64, target: i64, packet: Packet, number: i64) -> None:
-        event = self._calendar.add(time_ns, ARRIVAL, target)
-        event.source = source
-        event.packet = packet
-        event.number = number
+        self._calendar.add(time_ns, ARRIVAL, target, number, source, packet)
 
     def _arrival(self, event: CalendarEvent) -> None:
         packet = event.packet

@@ -42,6 +42,14 @@ class ReliableLinkState:
         self.early: dict[int, Packet | None] = {}
         self.alarm = RetransmissionTimer(process)
 
+    def on_sent(self) -> None:
+        """The next packet has left."""
+        self.unsent_at += 1
+
+    def on_taken_in(self) -> None:
+        """The packet whose turn it was is taken in."""
+        self.expected += 1
+
     def is_early(self, number: i64, window: i64) -> bool:
         """Whether a packet is early, new, and not so early that its sender cannot have sent it."""
         if number <= self.expected or number >= self.expected + window:

@@ -138,7 +138,7 @@ class ReliableProcess(CausalProcess):
             stop = queue.next
         while channel.unsent_at < stop:
             effects.append(Transmit(channel.id, queue.at(channel.unsent_at).packet))
-            channel.unsent_at += 1
+            channel.on_sent()
             self._alarms.start(channel.alarm, now_ns)
 
     def _transmit_again(self, channel: ReliableLinkState, effects: list[Effect]) -> None:
@@ -185,7 +185,7 @@ class ReliableProcess(CausalProcess):
         if number == channel.expected:
             self._hand_over(channel, packet.inner, now_ns, effects)
             channel.early.pop(number, None)
-            channel.expected += 1
+            channel.on_taken_in()
             self._catch_up(channel, now_ns, effects)
         elif channel.is_early(number, self._window):
             if not self._fifo:
@@ -208,7 +208,7 @@ class ReliableProcess(CausalProcess):
                 except RemoteError:
                     return  # It stays; its repetition gets in, or raises.
             del channel.early[channel.expected]
-            channel.expected += 1
+            channel.on_taken_in()
 
     # For the model checker.
 

@@ -199,7 +199,7 @@ def write_vector(writer: BytesWriter, vector: Vector) -> None:
     encoded = vector.encoded
     if encoded is None:
         encoded = encoded_vector(vector)
-        vector.encoded = encoded
+        vector.remember_encoded(encoded)
     writer.write(encoded)
 
 
@@ -275,7 +275,7 @@ def write_sends(writer: BytesWriter, sends: Sends) -> None:
     encoded = sends.encoded
     if encoded is None:
         encoded = encoded_sends(sends)
-        sends.encoded = encoded
+        sends.remember_encoded(encoded)
     writer.write(encoded)
 
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antecede.integrations.opentelemetry import MARK, NOTHING, Context, put_in, take_out
+from antecede.integrations.opentelemetry import MARK, NO_CONTEXT, Context, extract, inject
 from antecede.runtime.observe.metric import metric_of
 from antecede.runtime.observe.stats import Stats
 from antecede.testing import Faults, SlowLink, TestNetwork
@@ -223,14 +223,14 @@ PAYLOADS = st.binary(max_size=60) | st.binary(max_size=40).map(lambda rest: MARK
 
 
 @given(context=CONTEXTS, payload=PAYLOADS)
-def test_an_envelope_gives_back_what_was_put_in(context: Context, payload: bytes) -> None:
-    expected = context if context.is_valid else NOTHING
-    assert take_out(put_in(context, payload)) == (expected, payload)
+def test_an_envelope_gives_back_what_was_inject(context: Context, payload: bytes) -> None:
+    expected = context if context.is_valid else NO_CONTEXT
+    assert extract(inject(context, payload)) == (expected, payload)
 
 
 @given(data=st.binary(max_size=80) | st.binary(max_size=80).map(lambda rest: MARK + rest))
 def test_any_bytes_can_be_taken_out(data: bytes) -> None:
     """Also those of a peer that lies; at worst they are a payload."""
-    context, payload = take_out(data)
+    context, payload = extract(data)
     assert payload == data or data.endswith(payload)
-    assert context == NOTHING or context.trace_id or not context.is_valid
+    assert context == NO_CONTEXT or context.trace_id or not context.is_valid

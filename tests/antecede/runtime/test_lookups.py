@@ -49,7 +49,7 @@ def play(story: Story) -> NamingLoop:
 @pytest.fixture(autouse=True)
 def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lookups, "TRY_SECONDS", 0.3)
-    monkeypatch.setattr(lookups, "AGAIN_SECONDS", 0.02)
+    monkeypatch.setattr(lookups, "RETRY_SECONDS", 0.02)
 
 
 async def until(condition: Callable[[], bool]) -> None:

@@ -26,7 +26,7 @@ from antecede.runtime.turn import AFTER_FAILURE_NS, Turn
 from antecede.testing import TestNetwork
 from tests.antecede.durability.failing_disk import FailingDisk
 from tests.antecede.endpoint.endpoints import CAT
-from tests.antecede.endpoint.test_intake import trio
+from tests.antecede.endpoint.test_receive_queue import trio
 
 SECONDS = 60.0
 NOW_NS = 5_000_000_000

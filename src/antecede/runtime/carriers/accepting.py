@@ -1,4 +1,4 @@
-"""Taking the connections of callers, without a log line for each that there is no room for.
+"""Accepts connections, without a log line for each that there is no room for.
 
 asyncio's own server tries a hundred times in a row to take a caller, logs every failure, and plans
 to try again as often: in a process that has no file descriptors left that fills the log, and its
@@ -15,7 +15,7 @@ from antecede.runtime.config.addresses import Address
 AT_ONCE: Final = 16
 """At most 16 connections are accepted in one turn of the loop."""
 
-AGAIN_SECONDS: Final = 1.0
+RETRY_SECONDS: Final = 1.0
 """When the system had no room for a connection, accepting pauses for 1 s."""
 
 CALLERS_WAITING: Final = 128
@@ -32,7 +32,7 @@ class Callers:
     def __init__(
         self, listening: list[socket.socket], on_caller: OnCaller, make_room: MakeRoom
     ) -> None:
-        """`make_room` is asked when the system refuses a caller; False: there is none to make."""
+        """`make_room` is called when the system refuses a connection; False: it made none."""
         self._loop: Final = asyncio.get_running_loop()
         self._listening: Final = listening
         self._on_caller: Final = on_caller
@@ -40,16 +40,16 @@ class Callers:
 
     @property
     def address(self) -> Address:
-        """Where callers are heard, or the first of such places."""
+        """The address that it listens on, or the first of several."""
         return Address(*self._listening[0].getsockname()[:2])
 
     def start(self) -> None:
-        """Begin to take callers."""
+        """Begin to accept connections."""
         for listener in self._listening:
             self._loop.add_reader(listener, self._take, listener)
 
     def close(self) -> None:
-        """Take no more."""
+        """Accept no more."""
         for listener in self._listening:
             self._loop.remove_reader(listener)
             listener.close()
@@ -71,11 +71,11 @@ class Callers:
     def _pause(self) -> None:
         for listener in self._listening:
             self._loop.remove_reader(listener)
-        self._loop.call_later(AGAIN_SECONDS, self.start)
+        self._loop.call_later(RETRY_SECONDS, self.start)
 
 
 async def listen(bind: Address) -> list[socket.socket]:
-    """Sockets that callers can reach at every address that `bind` leads to."""
+    """Listening sockets at every address that `bind` resolves to."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(
         bind.host, bind.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

@@ -14,16 +14,16 @@ from antecede.transport.datagram import Datagram
 
 NEAR_DATAGRAM: Final = 60_000
 FAR_DATAGRAM: Final = 16_384
-"""Over connections datagrams have no size of their own: what suits this machine, and beyond it."""
+"""The size of datagrams over connections: on this machine, and beyond it."""
 
 NEVER_NS: Final = 1 << 62
 FAR_NS: Final = NEVER_NS >> 1
-"""Beyond this nothing is planned. A timer that is cancelled stays in the loop until its time."""
+"""No timer is set for later than this: a cancelled one stays in the loop until its time."""
 
 
 @final
 class LoopTimer:
-    """Calls back at the earliest time that was asked for since it last rang."""
+    """A timer that rings at the earliest time that was asked for since it last rang."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, ring: Callable[[], None]) -> None:
         self._loop: Final = loop
@@ -55,7 +55,7 @@ class LoopTimer:
 
 
 class CarrierListener(Protocol):
-    """What a carrier calls."""
+    """What a carrier calls when something arrives or time has passed."""
 
     def on_datagram(self, address: object, data: bytes, now_ns: int) -> None:
         """A datagram has come."""
@@ -64,7 +64,7 @@ class CarrierListener(Protocol):
         """Several datagrams have come in one buffer, all of this size but perhaps the last."""
 
     def is_queueing(self) -> bool:
-        """Whether what comes is only put aside now, to be read in turns."""
+        """Whether arriving datagrams are only queued now, to be read in turns."""
 
     def sender_of(self, data: bytes) -> int:
         """The session that a datagram says it belongs to; -1 if none is known."""
@@ -73,7 +73,7 @@ class CarrierListener(Protocol):
         """Whether that session has ended."""
 
     def on_input_end(self, now_ns: int) -> None:
-        """That was all for now."""
+        """All that had arrived has been handed over."""
 
     def on_time(self, now_ns: int) -> None:
         """The time asked for with `wake_at` has come."""
@@ -83,7 +83,7 @@ class Carrier(ABC):
     """The way out and in of one node."""
 
     unsendable = 0
-    """Datagrams that could not be sent, for reasons that will not pass by waiting."""
+    """Datagrams that could not be sent because of permanent errors."""
 
     @property
     @abstractmethod
@@ -112,17 +112,17 @@ class Carrier(ABC):
         return self.resolve(address)
 
     def relookup(self, address: object) -> None:  # noqa: B027 - where addresses are final
-        """Nobody answers at this address, which `resolve` gave: look where it leads to now."""
+        """Nobody answers at this address, which `resolve` returned: resolve its name again."""
 
     def stop_lookup(self, address: object) -> None:  # noqa: B027 - where addresses are final
         """Somebody answers at this address."""
 
     def forget(self, address: object) -> None:
-        """No peer is at this address any more: look for nobody there."""
+        """No peer is at this address any more: stop resolving its name."""
         self.stop_lookup(address)
 
     def lookup_error(self, address: object) -> str:  # noqa: ARG002 - where addresses are final
-        """Why this address leads nowhere; empty if nothing is wrong with it."""
+        """Why this address cannot be resolved; empty if it can."""
         return ""
 
     @abstractmethod
@@ -142,10 +142,10 @@ class Carrier(ABC):
         """Send and call nothing more."""
 
     def leave_to_parent(self) -> None:  # noqa: B027 - where a process alone reads nothing
-        """This process was forked: take nothing from the parent, and change nothing of its."""
+        """This process was forked: leave the sockets and timers of the parent alone."""
 
     async def wait_closed(self) -> None:  # noqa: B027 - where closing takes no time
-        """Wait until what was sent before `close` has left, or cannot."""
+        """Wait until what was sent before `close` is written, or cannot be."""
 
 
 class StreamCarrier(Carrier):

@@ -1,4 +1,4 @@
-"""Where the host names of peers lead to: looked up by the loop, and again while a peer is missing.
+"""Resolves the host names of peers, without blocking the loop, and again while a peer is missing.
 
 Sessions send to a name and need not know more: it is turned into an address when a datagram leaves.
 A peer is sought from the time it is introduced until it is met, and whenever it is silent: its name
@@ -18,10 +18,10 @@ from antecede.transport.datagram import Datagram
 TRY_SECONDS: Final = 2.0
 """One address is tried for 2 s: hellos are repeated at least every 1.6 s."""
 
-AGAIN_SECONDS: Final = 1.0
+RETRY_SECONDS: Final = 1.0
 """After an unsuccessful round the name is looked up again after 1 s, then 2 s, … at most 30 s."""
 
-AGAIN_SECONDS_MAX: Final = 30.0
+RETRY_SECONDS_MAX: Final = 30.0
 
 SocketAddress: TypeAlias = tuple[str | int | bytes, ...]
 """As `getaddrinfo` has it."""
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 
 async def look_up(address: Address, family: int) -> list[SocketAddress]:
-    """Every address of this family that a name stands for, each once, without blocking the loop."""
+    """Every address of this family that a name resolves to; does not block the loop."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(
         address.host, address.port, family=family, type=socket.SOCK_DGRAM
@@ -39,14 +39,14 @@ async def look_up(address: Address, family: int) -> list[SocketAddress]:
 
 
 class ResolvedName:
-    """One name: what it stands for, and which of that is in use."""
+    """One name: its addresses, and which of them is in use."""
 
     def __init__(self, address: Address) -> None:
         self.address: Final = address
         self.known: list[SocketAddress] = []
         self.current: SocketAddress | None = None
         self.heard: SocketAddress | None = None
-        """Where something came from since the peer is sought."""
+        """The addresses that something arrived from since the search began."""
         self.trouble = ""
         """Why the name cannot be looked up; empty if it can."""
         self.task: asyncio.Task[None] | None = None
@@ -68,11 +68,11 @@ class NameResolver:
         """How many names are being looked for."""
 
     def add(self, address: Address) -> None:
-        """From now on this name may be sent to."""
+        """From now on datagrams may be sent to this name."""
         self.by_address.setdefault(address, ResolvedName(address))
 
     def seek(self, address: object) -> None:
-        """Whoever is at this address is missing: look for it."""
+        """The peer at this address does not answer: look for it."""
         lookup = self.by_address.get(address)
         if lookup is not None and not lookup.sought:
             lookup.heard = None
@@ -80,7 +80,7 @@ class NameResolver:
             lookup.task = self._loop.create_task(self._search(lookup))
 
     def found(self, address: object) -> None:
-        """Whoever is at this address has answered: stay with where it did so from."""
+        """The peer at this address has answered: keep the address that it answered from."""
         lookup = self.by_address.get(address)
         if lookup is not None and lookup.task is not None:
             lookup.task.cancel()
@@ -90,7 +90,7 @@ class NameResolver:
                 lookup.current = lookup.heard
 
     def on_source(self, source: object) -> None:
-        """Something has come from there."""
+        """Something has arrived from this address."""
         for lookup in self.by_address.values():
             if lookup.sought and source in lookup.known:
                 lookup.heard = next(known for known in lookup.known if known == source)
@@ -112,13 +112,13 @@ class NameResolver:
         return ready
 
     def close(self) -> None:
-        """Look for nobody any more."""
+        """Stop looking for any peer."""
         for address in list(self.by_address):
             self.found(address)
 
     async def _search(self, lookup: ResolvedName) -> None:
-        """Go on until somebody says that the peer is found."""
-        pause = AGAIN_SECONDS
+        """Try again and again, until the peer is found."""
+        pause = RETRY_SECONDS
         while True:
             await self._ask(lookup)
             for address in in_turn(lookup.known, lookup.current):
@@ -127,7 +127,7 @@ class NameResolver:
                 lookup.current = address
                 await asyncio.sleep(TRY_SECONDS)
             await asyncio.sleep(pause)
-            pause = min(2 * pause, AGAIN_SECONDS_MAX)
+            pause = min(2 * pause, RETRY_SECONDS_MAX)
 
     async def _ask(self, lookup: ResolvedName) -> None:
         """Look the name up; what was known before stays if that fails."""

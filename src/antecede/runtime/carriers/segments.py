@@ -17,10 +17,10 @@ UDP_SEGMENT: Final = 103
 UDP_GRO: Final = 104
 
 LARGE_DATAGRAM: Final = 16_000
-"""Datagrams this large do not gain from being joined."""
+"""From this size on, joining datagrams does not pay."""
 
 CONTROL_BYTES: Final = 64
-"""Room for what the kernel says about a received buffer."""
+"""Room for the control data of a received buffer."""
 
 
 def enable(sock: socket.socket) -> bool:

@@ -1,4 +1,4 @@
-"""Datagrams over TCP, where UDP does not get through: each with its length before it.
+"""Datagrams over TCP, for networks that block UDP: each with its length before it.
 
 Every node listens, and dials whoever it has something for at a configured address; who has none is
 answered on the connection that it came by. A connection is a way, not a promise: what it has no
@@ -35,13 +35,13 @@ CARRIER: Final = "tcp"
 
 LENGTH_BYTES: Final = 4
 DATAGRAM_MAX: Final = 65_535
-"""A longer one is no datagram: whoever announces it is no node."""
+"""A peer that announces a longer datagram is not a node: the connection ends."""
 
 SOCKET_BYTES: Final = 4 << 20
 """A peer may have 4 MiB on the way to us before every buffer on the way is full."""
 
 ROOM_BYTES: Final = 1 << 20
-"""At most 1 MiB waits for the kernel on one connection; what comes then is dropped."""
+"""At most 1 MiB waits for the kernel on one connection; further datagrams are dropped."""
 
 WAITING_MAX: Final = 64
 """At most 64 datagrams wait for a connection to be made."""
@@ -52,11 +52,11 @@ STRANGERS_MAX: Final = 64
 STRANGER_SECONDS: Final = 10.0
 """Such a connection may last 10 s: a handshake takes two round trips."""
 
-TELL_NS: Final = 30_000_000_000
-"""What strangers can cause is logged at most once in 30 s."""
+LOG_INTERVAL_NS: Final = 30_000_000_000
+"""An error that strangers can cause is logged at most once in 30 s."""
 
-AGAIN_SECONDS: Final = 0.1
-AGAIN_SECONDS_MAX: Final = 5.0
+RETRY_SECONDS: Final = 0.1
+RETRY_SECONDS_MAX: Final = 5.0
 """Back-off of attempts to reach a peer: 0.1 s, doubled after every failure, at most 5 s. A
 connection that brings nothing and ends within 5 s is a failure."""
 
@@ -126,7 +126,7 @@ class TcpConnection(asyncio.Protocol):
             self._owner.on_datagrams(self, found)
 
     def write(self, datagrams: list[bytes]) -> int:
-        """Send these; how many of them had no room."""
+        """Send these; the number of those that had no room."""
         stream = self._stream
         assert stream is not None, "only connections that are open are written to"
         room = ROOM_BYTES - stream.get_write_buffer_size()
@@ -161,7 +161,7 @@ class PendingDial:
         self.trouble = ""
         self.wanted_at = 0.0
         """When there was last something to send."""
-        self._pause = AGAIN_SECONDS
+        self._pause = RETRY_SECONDS
         self._next_at = 0.0
 
     def pause(self, now: float) -> float:
@@ -169,14 +169,14 @@ class PendingDial:
         return max(0.0, self._next_at - now)
 
     def failed(self, now: float) -> None:
-        """An attempt came to nothing: the next one is later."""
+        """An attempt has failed: the next one is later (back-off)."""
         self._next_at = now + self._pause
-        self._pause = min(2 * self._pause, AGAIN_SECONDS_MAX)
+        self._pause = min(2 * self._pause, RETRY_SECONDS_MAX)
 
     def ended(self, connection: TcpConnection, now: float) -> None:
         """The connection is no more."""
-        if connection.brought or now - connection.began > AGAIN_SECONDS_MAX:
-            self._pause = AGAIN_SECONDS
+        if connection.brought or now - connection.began > RETRY_SECONDS_MAX:
+            self._pause = RETRY_SECONDS
         self.failed(now)
 
 
@@ -194,7 +194,7 @@ class TcpCarrier(StreamCarrier):
         self._callers: Callers | None = None
         self._entering: Final[set[asyncio.Task[None]]] = set()
         self._sweeping: asyncio.TimerHandle | None = None
-        self._may_tell: Final = RateLimiter(1, TELL_NS)
+        self._log_limiter: Final = RateLimiter(1, LOG_INTERVAL_NS)
         self.dropped = 0
         """Datagrams for which a connection had no room."""
 
@@ -346,7 +346,7 @@ class TcpCarrier(StreamCarrier):
 
         Of those whose host has the most of them one that has said nothing, and of these the oldest.
         """
-        if self._may_tell.try_acquire(monotonic_ns()):
+        if self._log_limiter.try_acquire(monotonic_ns()):
             log.warning("%s: %s; strangers are hung up on", self._address, reason)
         if not self._strangers:
             return False
@@ -363,7 +363,7 @@ class TcpCarrier(StreamCarrier):
         return True
 
     def _hang_up(self, stranger: TcpConnection) -> None:
-        # The end of a connection is told later, and until then another would be chosen again.
+        # The end of a connection is reported later, and until then it would be chosen again.
         del self._strangers[stranger]
         stranger.break_off()
 

@@ -1,4 +1,4 @@
-"""Keys as people handle them, and whose a node knows: typed text with a checksum, in files.
+"""Keys as text with a checksum, in files, and the keys of the peers that a node knows.
 
     ante_pub_…       a public key: who somebody is; may be shown to everybody
     ante_sec_…       a secret key: whoever has it *is* that somebody
@@ -30,18 +30,18 @@ PUBLIC: Final = "ante_pub_"
 SECRET: Final = "ante_sec_"
 
 FIRST_USE: Final = "first-use"
-"""In place of a public key: take the one that its owner shows first, and no other after that."""
+"""In place of a public key: trust on first use, and no other key after that."""
 
 CHECK_BYTES: Final = 4
-"""36 bytes are 48 characters exactly; of 4 billion typing mistakes one goes unnoticed."""
+"""A checksum of 4 bytes: one in 4 billion typing mistakes goes unnoticed."""
 
 FILE_BYTES_MAX: Final = 4_096
-"""A key file is one line and perhaps a few comments."""
+"""A key file has at most 4,096 bytes: one line and perhaps a few comments."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """Who somebody is; without any bytes, whoever comes first."""
+    """The identity of a peer; without any bytes it is trusted on first use."""
 
     raw: bytes
 
@@ -51,7 +51,7 @@ class PublicKey:
 
 @dataclass(frozen=True, slots=True)
 class SecretKey:
-    """What makes a node the one that its public key names; never shown by `repr`."""
+    """The secret half of a node's identity; never shown by `repr`."""
 
     raw: bytes = field(repr=False)
 
@@ -82,7 +82,7 @@ class ClusterKey:
 
 
 def new_secret() -> SecretKey:
-    """A key that nobody has had before."""
+    """A new random key."""
     return SecretKey(secrets.token_bytes(KEY_BYTES))
 
 
@@ -92,7 +92,7 @@ def key_text(kind: str, raw: bytes) -> str:
 
 
 def checksum(kind: str, raw: bytes) -> bytes:
-    """Differs between kinds, so that no kind can be made into another by its first letters."""
+    """Differs between kinds, so that changing the prefix does not turn one kind into another."""
     return hashlib.blake2s(kind.encode() + raw).digest()[:CHECK_BYTES]
 
 
@@ -202,8 +202,8 @@ class KeyRing(ABC):
         """Whether who has this key may speak under that name."""
         return key in self.keys_of(name)
 
-    def is_used(self, name: str, key: bytes) -> None:  # noqa: B027 - where all keys are given
-        """Who has this key has been answered under that name."""
+    def on_key_used(self, name: str, key: bytes) -> None:  # noqa: B027 - where all keys are given
+        """A node with this key was answered under that name."""
 
     def known_keys(self, name: str) -> tuple[PublicKey, ...]:
         """The keys that `name` was given here, as `set_keys` takes them."""
@@ -220,7 +220,7 @@ class KeyRing(ABC):
 
 
 class PeerRing(KeyRing):
-    """Every node has a key of its own, and is told those of its peers."""
+    """Every node has a key of its own, and is configured with those of its peers."""
 
     def __init__(self, secret: SecretKey, peers: Mapping[str, Sequence[PublicKey]]) -> None:
         self.secret = secret
@@ -238,7 +238,7 @@ class PeerRing(KeyRing):
             return not self._is_taken(key)
         return key in self.keys_of(name)
 
-    def is_used(self, name: str, key: bytes) -> None:
+    def on_key_used(self, name: str, key: bytes) -> None:
         if name in self._first_use:
             self._first_use.remove(name)
             self._keys[name] = (key,)
@@ -253,7 +253,7 @@ class PeerRing(KeyRing):
         for name in list(self._first_use):
             for key in before.keys_of(name):
                 if not self._is_taken(key):
-                    self.is_used(name, key)
+                    self.on_key_used(name, key)
 
     def _is_taken(self, key: bytes) -> bool:
         return key == self.secret.public.raw or any(key in known for known in self._keys.values())

@@ -33,12 +33,12 @@ HashName: TypeAlias = Literal["BLAKE2s", "SHA256"]
 HASH_BYTES: Final = 32
 
 Fresh: TypeAlias = Callable[[int], bytes]
-"""So many bytes that nobody can guess (`secrets.token_bytes`). Simulations and published vectors
-need the same ones every time; everybody else must not give any."""
+"""A number of random bytes (`secrets.token_bytes`). Only simulations and published test vectors may
+pass anything else, because they need the same bytes every time."""
 
 
 class AuthenticationFailed(RemoteError):  # noqa: N818 - said of what happened, as the others are
-    """Bytes that whoever they claim to be from did not make, or did not make now."""
+    """These bytes were not made by the peer that they claim to be from, or are a replay."""
 
 
 class Cipher:
@@ -50,11 +50,11 @@ class Cipher:
         self._key = cipher_key(name, key)
 
     def seal(self, number: int, associated: bytes, plain: bytes) -> bytes:
-        """`plain`, hidden, with a tag that also vouches for `associated`."""
+        """`plain`, encrypted, with a tag that also authenticates `associated`."""
         return self._key.seal(number, associated, plain)
 
     def open(self, number: int, associated: bytes, sealed: bytes) -> bytes:
-        """What was sealed under this number, or `AuthenticationFailed`."""
+        """The plain text that was sealed under this number, or `AuthenticationFailed`."""
         try:
             return self._key.open(number, associated, sealed)
         except RemoteError as error:
@@ -98,7 +98,7 @@ def derive(name: HashName, chaining_key: bytes, material: bytes, count: int) -> 
 
 
 class PrivateKey:
-    """An X25519 key, made ready once: that takes as long as agreeing with it does."""
+    """An X25519 key, loaded once: loading takes as long as a key agreement does."""
 
     __slots__ = ("_key", "public")
 
@@ -125,7 +125,7 @@ def public_of(secret: bytes) -> bytes:
 
 
 def ensure_cryptography() -> None:
-    """Say in one sentence what to install, if it is missing."""
+    """`MissingExtra` if `cryptography` is not installed."""
     try:
         import cryptography  # noqa: F401 - only whether it is there
     except ModuleNotFoundError:
@@ -141,7 +141,7 @@ SECOND_BYTES: Final = KEY_BYTES + TAG_BYTES
 
 @final
 class SymmetricState:
-    """Everything said so far, and the keys that follow from it (Noise: SymmetricState)."""
+    """The transcript so far, and the keys that follow from it (Noise: SymmetricState)."""
 
     __slots__ = ("_chaining_key", "_cipher", "_cipher_name", "_hash_name", "_number", "digest")
 
@@ -156,11 +156,11 @@ class SymmetricState:
         self._number = 0
 
     def add(self, data: bytes) -> None:
-        """Both sides have seen this (Noise: MixHash)."""
+        """Add to the transcript what both sides have seen (Noise: MixHash)."""
         self.digest = HASHES[self._hash_name](self.digest + data)
 
     def mix_key(self, material: bytes) -> None:
-        """From here on, only who knows this too can go on (Noise: MixKey)."""
+        """Mix a shared secret into the keys (Noise: MixKey)."""
         self._chaining_key, key = derive(self._hash_name, self._chaining_key, material, 2)
         self._use(key)
 
@@ -176,23 +176,23 @@ class SymmetricState:
         self._number = 0
 
     def seal(self, plain: bytes) -> bytes:
-        """Hide `plain` with the key so far, and take it down (Noise: EncryptAndHash)."""
-        assert self._cipher is not None, "every pattern here agrees on a key before it hides"
+        """Encrypt `plain`, and add that to the transcript (Noise: EncryptAndHash)."""
+        assert self._cipher is not None, "every pattern here agrees on a key before it encrypts"
         sealed = self._cipher.seal(self._number, self.digest, plain)
         self._number += 1
         self.add(sealed)
         return sealed
 
     def open(self, sealed: bytes) -> bytes:
-        """The other way round (Noise: DecryptAndHash)."""
-        assert self._cipher is not None, "every pattern here agrees on a key before it hides"
+        """The inverse of `seal` (Noise: DecryptAndHash)."""
+        assert self._cipher is not None, "every pattern here agrees on a key before it encrypts"
         plain = self._cipher.open(self._number, self.digest, sealed)
         self._number += 1
         self.add(sealed)
         return plain
 
     def copy(self) -> "SymmetricState":
-        """The same so far, to try something with."""
+        """An independent copy."""
         twin = SymmetricState("", self._cipher_name, self._hash_name)
         twin.digest = self.digest
         twin._chaining_key = self._chaining_key
@@ -210,7 +210,7 @@ class HandshakeState:
     """What both sides of a handshake have: their keys, the transcript, and how it ends."""
 
     ANSWERS: ClassVar[bool]
-    """Whether this is the side whose public key is known beforehand: it needs to be told none."""
+    """Whether this side is the responder, whose public key both sides know beforehand."""
 
     def __init__(
         self,
@@ -230,7 +230,7 @@ class HandshakeState:
         pattern = "IK" if psk is None else "IKpsk2"
         protocol = f"Noise_{pattern}_25519_{cipher}_{hash_name}"
         self.responder: Final = responder or secret.public
-        """The public key of the side that answers."""
+        """The public key of the responder."""
         self._secret: Final = secret
         self._psk: Final = psk
         self._fresh: Final = fresh
@@ -261,7 +261,7 @@ class HandshakeState:
 
     @property
     def digest(self) -> bytes:
-        """Names this handshake: equal on both sides, and never again (Noise: handshake hash)."""
+        """Identifies this handshake: equal on both sides, and unique (Noise: handshake hash)."""
         return self._transcript.digest
 
     def keys(self) -> tuple[bytes, bytes]:
@@ -271,7 +271,7 @@ class HandshakeState:
 
 @final
 class Initiator(HandshakeState):
-    """The side that speaks first: `write_first`, then `read_second`."""
+    """The initiator: `write_first`, then `read_second`."""
 
     ANSWERS = False
 
@@ -308,7 +308,7 @@ class Initiator(HandshakeState):
 
 @final
 class Responder(HandshakeState):
-    """The side that answers: `read_first`, then `write_second`."""
+    """The responder: `read_first`, then `write_second`."""
 
     ANSWERS = True
     _theirs = b""

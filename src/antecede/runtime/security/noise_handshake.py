@@ -1,4 +1,4 @@
-"""Hellos and welcomes in envelopes, and the seals that they agree on.
+"""Encrypted hellos and welcomes, and the keys that they agree on.
 
     hello     kind, form, handle (8 bytes), Noise first message (96 bytes and the greeting), 16-byte
               check that only who knows the receiver's public key can make, 16-byte proof of the
@@ -7,17 +7,16 @@
     cookie    kind, form, the hello's handle, 16-byte cookie, 16-byte check as above: say hello
               again, with the proof that this was received
 
-The handle is a random number of one handshake. The check costs a hash: strangers who do not even
-know the public key are not worth a key agreement, and where there are many who do, only those
-are who have shown that they are where they say. Inside a hello, before the greeting, is the time
-at which it was made. A node answers no hello that is older than the last one it has answered to the
-same key, so a recorded one gets nothing; the last one itself gets the very same answer again. Who
-made an older one because its clock was set back is told so, and how far: only it can read that,
-and makes the next one later.
+The handle is a random number of one handshake. The check costs a hash: a sender that does not know
+the public key causes no key agreement, and under load neither does one that has not proved its
+address. Inside a hello, before the greeting, is the time at which it was made. A node answers no
+hello that is older than the last one that it has answered for the same key, so a replay gets
+nothing; the last one itself gets the very same answer again. A sender whose clock was set back is
+answered with the difference, which only it can decrypt, and makes its next hello later.
 
-A cookie is a keyed hash of an address. It is sent there, and whoever puts its proof into a hello
-has got it. Nothing is remembered of those who were sent one. A host that has shown its address
-still gets only its share: budgets are kept for groups of hosts, so their number is fixed.
+A cookie is a keyed hash of an address. It is sent to that address, and a hello with its proof shows
+that it arrived there. The node keeps no state for cookies. A host that has proved its address still
+gets only its share: hosts share a fixed number of budgets.
 """
 
 import secrets
@@ -54,11 +53,11 @@ COOKIE_NS: Final = 120_000_000_000
 SECRET_BYTES: Final = 32
 
 ANYBODY_PER_SECOND: Final = 500
-"""At most 500 hellos a second are opened whoever sends them: some 5 % of a processor."""
+"""At most 500 hellos a second are decrypted, from any address: some 5 % of a processor."""
 
 PROVEN_PER_SECOND: Final = 1_000
 HOST_PER_SECOND: Final = 500
-"""Beyond those, hellos with a proof of address are opened: 1,000 a second, of one host 500."""
+"""Beyond those, 1,000 hellos a second with a proof of address are decrypted, 500 of one host."""
 
 HOST_GROUPS: Final = 256
 """Hosts share 256 budgets; which hosts share one is secret."""
@@ -405,7 +404,7 @@ class ReceivedHello(HandshakeMessage):
     def is_answer(self) -> bool:
         return False
 
-    def is_from(self, name: str) -> bool:
+    def verify_sender(self, name: str) -> bool:
         self._name = name
         return self._crypto.trusts(name, self._responder.initiator)
 
@@ -442,7 +441,7 @@ class ReceivedHello(HandshakeMessage):
 
     def session_keys(self, now_ns: int) -> SessionKeys:
         assert self._answered is not None, "a hello is answered before what it agrees on is used"
-        self._crypto.ring.is_used(self._name, self._responder.initiator)
+        self._crypto.ring.on_key_used(self._name, self._responder.initiator)
         self._crypto.remember(self._responder.initiator, self._answered)
         theirs, ours = self._responder.keys()
         return SessionKeys(session_key, ours, theirs, self._responder.initiator, now_ns)
@@ -462,7 +461,7 @@ class ReceivedReply(HandshakeMessage):
     def is_answer(self) -> bool:
         return True
 
-    def is_from(self, name: str) -> bool:
+    def verify_sender(self, name: str) -> bool:
         return name == self._name
 
     def is_replayed(self) -> bool:

@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 from antecede.eventlog.layout import PARTITION
 from antecede.eventlog.processes import FOLDER
 from antecede_audit.judging.verdict import ONLY_RUN
+from antecede_audit.spark.job_names import named_jobs
 from antecede_audit.spark.readers import SPAN_ROWS, spans_in_values
 from antecede_audit.spark.schemas import EVENTS, with_run_id
 from antecede_audit.spark.storage import Storage, literal
@@ -156,10 +157,12 @@ def judge_of(
     history = History(out, settings.horizon_ns)
 
     def judge_and_tell(batch: DataFrame, number: int) -> None:
-        progress, marks = judge(batch, number, finished=finished)
-        if tell is not None:
-            history.add(batch.sparkSession, progress, marks)
-            tell(history.batches, history.worst_channels())
+        with named_jobs(batch.sparkSession, "watch") as describe:
+            describe(f"batch {number}")
+            progress, marks = judge(batch, number, finished=finished)
+            if tell is not None:
+                history.add(batch.sparkSession, progress, marks)
+                tell(history.batches, history.worst_channels())
 
     return judge_and_tell
 

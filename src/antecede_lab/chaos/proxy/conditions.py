@@ -102,6 +102,23 @@ class Counters:
     refused: int = 0
     """Dropped because the kernel would not take them."""
 
+    def on_forwarded(self, size: int) -> None:
+        """A datagram was passed on."""
+        self.forwarded += 1
+        self.forwarded_bytes += size
+
+    def on_nowhere(self) -> None:
+        """Nobody has said yet where the target is."""
+        self.nowhere += 1
+
+    def on_refused(self) -> None:
+        """The kernel would not take a datagram."""
+        self.refused += 1
+
+    def on_overflow(self) -> None:
+        """A queue was full."""
+        self.overflowed += 1
+
 
 @final
 class DirectedLink:
@@ -118,6 +135,10 @@ class DirectedLink:
         self.latest_ns = 0
         """When the last of all datagrams so far is due."""
         self.counters: Final = Counters()
+
+    def set_cut(self, cut: bool) -> None:
+        """Nothing passes from now on, or everything again."""
+        self.cut = cut
 
 
 @final

@@ -119,7 +119,7 @@ class Relay:
     def cut(self, first: str, second: str, *, cut: bool = True) -> None:
         """Let nothing pass between two nodes, in either direction; or again everything."""
         for pair in ((first, second), (second, first)):
-            self._link(*pair).road.cut = cut
+            self._link(*pair).road.set_cut(cut)
 
     def isolate(self, island: list[str]) -> None:
         """Let nothing pass between these nodes and all the others."""
@@ -127,12 +127,12 @@ class Relay:
             self._node(name)
         for (source, target), link in self._links.items():
             if (source in island) != (target in island):
-                link.road.cut = True
+                link.road.set_cut(True)
 
     def heal(self) -> None:
         """Let everything pass again."""
         for link in self._links.values():
-            link.road.cut = False
+            link.road.set_cut(False)
 
     def rebind(self, source: str, target: str) -> None:
         """What `source` sends to `target` comes from another port, as after a change of address."""
@@ -201,19 +201,18 @@ class Relay:
         counters = link.road.counters
         address = link.target.address
         if address is None:
-            counters.nowhere += 1
+            counters.on_nowhere()
             return
         try:
             link.back.sockets[-1].sendto(datagram, address)
         except OSError:
-            counters.refused += 1
+            counters.on_refused()
             return
-        counters.forwarded += 1
-        counters.forwarded_bytes += len(datagram)
+        counters.on_forwarded(len(datagram))
 
     def _hold(self, link: RelayLink, due_ns: int, datagram: bytes) -> None:
         if self._held_bytes + len(datagram) > HELD_BYTES_MAX:
-            link.road.counters.overflowed += 1
+            link.road.counters.on_overflow()
             return
         self._serial += 1
         self._held_bytes += len(datagram)

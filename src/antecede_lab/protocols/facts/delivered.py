@@ -221,6 +221,10 @@ class KnownDeliveries:
         self.risen.append(process)
         return True
 
+    def on_exceptions(self) -> None:
+        """A report has exceptions: there are some to be minded."""
+        self.heard_exceptions = True
+
     def permit_except(self, process: i64, sequence: i64, exceptions: tuple[int, ...]) -> bool:
         """The same, but for what goes to `exceptions`."""
         standing = self.standing(process)

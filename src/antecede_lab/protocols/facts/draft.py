@@ -105,8 +105,7 @@ class ReportDrafter:
         return self._finished(target, must, mask, [], keys, unresolved)
 
     def _note(self, report: PastReport, unresolved: list[PastReport]) -> None:
-        if report.stamp != self._stamp:
-            report.stamp = self._stamp
+        if report.mark_seen(self._stamp):
             unresolved.append(report)
 
     def _with_groups(

@@ -33,13 +33,17 @@ class Parking:
         # Whom the application takes for stalled.
         self.told: list[int] = []
 
+    def set_told(self, targets: list[int]) -> None:
+        """The application takes these for stalled."""
+        self.told = targets
+
     def holds(self, target: i64) -> bool:
         """Whether copies to `target` are parked."""
         return target in self.copies
 
     def park(self, copy: WindowCopy, snapshot: list[PastReport]) -> None:
         """Set a copy aside, with the past as it is."""
-        copy.snapshot = snapshot
+        copy.park(snapshot)
         self.copies.setdefault(copy.target, deque()).append(copy)
 
     def suspects(self, hints: dict[int, bool]) -> list[int]:

@@ -114,7 +114,7 @@ class Past:
         """A delivered report becomes part of the past, in place of its source's last one."""
         self._remove(report.source)
         self.index += 1
-        report.index = self.index
+        report.set_index(self.index)
         source = report.source
         self.reports[source] = report
         report.forget_known(truths)

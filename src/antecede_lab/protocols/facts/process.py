@@ -61,7 +61,7 @@ from antecede_lab.protocols.facts.state import (
 )
 from antecede_lab.protocols.facts.window import (
     NOBODY,
-    Peer,
+    FactsPeer,
     WindowCopy,
     WindowEntry,
     alive_marks,
@@ -137,10 +137,7 @@ class FactsProcess(FactsNode):
         message = Message(self._me, entry.sequence, payload)
         for target in remote:
             peer = self._peers[target]
-            copy = WindowCopy(message, target, peer.last_submitted)
-            peer.copies.add(copy)
-            entry.unsent.append(copy)
-            peer.last_submitted = entry.sequence
+            entry.unsent.append(peer.submit(message))
         if remote:
             self._log.append(entry)
             self._advance()
@@ -180,7 +177,7 @@ class FactsProcess(FactsNode):
         if self._met:
             self._notify_new_peers(now_ns, outbox)
 
-    def _check(self, peer: Peer, packet: Packet) -> None:
+    def _check(self, peer: FactsPeer, packet: Packet) -> None:
         """`RemoteError` unless `peer` may send this message or permit now."""
         source = peer.id
         if isinstance(packet, FactsMessage):
@@ -197,14 +194,14 @@ class FactsProcess(FactsNode):
             peer = self._peers[alarm.owner]
             due_since_ns = now_ns - (self._alarms.patience_ns << peer.doublings)
             if peer.awaits_acks() and peer.acks_since_ns <= due_since_ns:
-                peer.acks_since_ns = now_ns
+                peer.wait_for_acks(now_ns)
                 oldest = peer.copies.first
                 self._transmit_again(peer, oldest, oldest + RESEND_BATCH, outbox)
             if self._misses_permit(peer) and peer.permits_since_ns <= due_since_ns:
-                peer.permits_since_ns = now_ns
+                peer.wait_for_permits(now_ns)
                 self._ask(peer, outbox)
-            if peer.unnoted is not None and peer.notices_since_ns <= due_since_ns:
-                peer.notices_since_ns = now_ns
+            if peer.unacked_notices is not None and peer.notices_since_ns <= due_since_ns:
+                peer.wait_for_noting(now_ns)
                 peer.transmit_notice(outbox)
             self._alarms.restart_with_backoff(peer, now_ns)
             peer.watch(self._misses_permit(peer))
@@ -289,10 +286,10 @@ class FactsProcess(FactsNode):
 
     def _open(self, entry: WindowEntry) -> None:
         """The message is at the head: what it depends on is what is the past now."""
-        entry.opened = True
+        entry.open()
         for copy in entry.unsent:
-            copy.blocking = self._past.blocking(copy.target, self._truths)
-            copy.wanted = self._past.wanted(copy.target)
+            blocking = self._past.blocking(copy.target, self._truths)
+            copy.depend_on(blocking, self._past.wanted(copy.target))
         for copy in entry.unsent:
             self._past.cover(copy.target, copy.sequence, copy.wanted)
 
@@ -350,19 +347,19 @@ class FactsProcess(FactsNode):
             return NO_WATERMARKS
         return self._truths.gossip(target, self._window.watermark())
 
-    def _control_gossip(self, peer: Peer) -> list[Watermark]:
+    def _control_gossip(self, peer: FactsPeer) -> list[Watermark]:
         """For acks and asks: what counts acks of the expelled as given waits until it has noted."""
-        return self._gossip(peer.id) if peer.unnoted is None else NO_WATERMARKS
+        return self._gossip(peer.id) if peer.unacked_notices is None else NO_WATERMARKS
 
     def _permit(
-        self, peer: Peer, sequence: i64, exceptions: tuple[int, ...], outbox: Outbox
+        self, peer: FactsPeer, sequence: i64, exceptions: tuple[int, ...], outbox: Outbox
     ) -> None:
         peer.transmit(FactsPermit(sequence, exceptions, self._gossip(peer.id)), outbox)
 
-    def _ack(self, peer: Peer, outbox: Outbox) -> None:
+    def _ack(self, peer: FactsPeer, outbox: Outbox) -> None:
         outbox.transmit(peer.id, FactsAck(peer.delivered, self._control_gossip(peer)))
 
-    def _ask(self, peer: Peer, outbox: Outbox) -> None:
+    def _ask(self, peer: FactsPeer, outbox: Outbox) -> None:
         lowest = self._truths.permitted(peer.id) + 1
         lowest_except = self._truths.permitted_except(peer.id) + 1
         gossip = self._control_gossip(peer)
@@ -370,11 +367,8 @@ class FactsProcess(FactsNode):
 
     def _transmit_first(self, copy: WindowCopy, draft: Draft, now_ns: i64, outbox: Outbox) -> None:
         peer = self._peers[copy.target]
-        if not peer.awaits_acks():
-            peer.acks_since_ns = now_ns
         copy.leave(draft.must, draft.report, now_ns)
-        peer.unsent_at += 1
-        peer.last_transmitted = copy.sequence
+        peer.on_first_transmitted(copy.sequence, now_ns)
         if draft.report is None:
             self._owed.clean(copy.target, copy.sequence)
         else:
@@ -391,7 +385,7 @@ class FactsProcess(FactsNode):
         packet = FactsMessage(copy.message, copy.previous, must, report, gossip)
         self._peers[copy.target].transmit(packet, outbox)
 
-    def _transmit_again(self, peer: Peer, start: i64, stop: i64, outbox: Outbox) -> None:
+    def _transmit_again(self, peer: FactsPeer, start: i64, stop: i64, outbox: Outbox) -> None:
         """The copies from index `start` to before `stop`, as far as they were transmitted."""
         permitted = self._owed.queue_of(peer.id).permitted
         for index in range(start, min(stop, peer.unsent_at)):
@@ -413,7 +407,9 @@ class FactsProcess(FactsNode):
         for watermark in watermarks:
             self._truths.learn(watermark, source)
 
-    def _on_message(self, peer: Peer, packet: FactsMessage, now_ns: i64, outbox: Outbox) -> None:
+    def _on_message(
+        self, peer: FactsPeer, packet: FactsMessage, now_ns: i64, outbox: Outbox
+    ) -> None:
         sequence = packet.carried.sequence
         if packet.report is None:
             self._on_permit(peer, sequence, (), now_ns)
@@ -424,7 +420,7 @@ class FactsProcess(FactsNode):
 
     def _deliver(self, ready: list[FactsMessage], now_ns: i64, outbox: Outbox) -> None:
         """Deliver these, remember what they report, then acknowledge each source once."""
-        acks: dict[int, Peer] = {}
+        acks: dict[int, FactsPeer] = {}
         for packet in ready:
             peer = self._peers[packet.carried.sender]
             acks[peer.id] = peer
@@ -434,22 +430,24 @@ class FactsProcess(FactsNode):
         for peer in acks.values():
             self._ack(peer, outbox)
 
-    def _note_report(self, peer: Peer, sequence: i64, report: PastReportField, now_ns: i64) -> None:
+    def _note_report(
+        self, peer: FactsPeer, sequence: i64, report: PastReportField, now_ns: i64
+    ) -> None:
         """A delivered message was not clean: what it says becomes part of the past in its turn."""
         missed = self._misses_permit(peer)
-        peer.unclean = sequence
+        peer.set_unclean(sequence)
         if sequence <= self._truths.permitted(peer.id):
             return
         if report.exceptions:
-            self._truths.heard_exceptions = True
+            self._truths.on_exceptions()
         self._serial += 1
         self._log.append(PastReport(self._serial, peer.id, sequence, report))
         self._logged_reports += 1
         if not missed:
-            peer.permits_since_ns = now_ns
+            peer.wait_for_permits(now_ns)
         self._alarms.start(peer, now_ns)
 
-    def _on_ack(self, peer: Peer, sequence: i64, now_ns: i64) -> None:
+    def _on_ack(self, peer: FactsPeer, sequence: i64, now_ns: i64) -> None:
         copies = peer.copies
         if sequence > peer.last_transmitted or not peer.awaits_acks():
             return
@@ -460,18 +458,16 @@ class FactsProcess(FactsNode):
             self._window.acknowledged(peer.id, copy.sequence)
             for mark in copy.must:
                 self._truths.deliver(mark.sender, peer.id, mark.sequence)
-        peer.acked = sequence
+        peer.on_acked(sequence, now_ns)
         self._past.acknowledged(peer.id, sequence)
         self._news = True
-        peer.progress(now_ns)
-        peer.acks_since_ns = now_ns
         peer.watch(self._misses_permit(peer))
         if self._exceptions > 0:
             self._stalls.acknowledged(peer, now_ns)
         self._advance()
 
     def _on_permit(
-        self, peer: Peer, sequence: i64, exceptions: tuple[int, ...], now_ns: i64
+        self, peer: FactsPeer, sequence: i64, exceptions: tuple[int, ...], now_ns: i64
     ) -> None:
         if exceptions:
             if self._truths.permit_except(peer.id, sequence, exceptions):
@@ -482,10 +478,10 @@ class FactsProcess(FactsNode):
         self._past.permitted(peer.id, sequence, self._truths)
         if peer.on:
             peer.progress(now_ns)
-            peer.permits_since_ns = now_ns
+            peer.wait_for_permits(now_ns)
             peer.watch(self._misses_permit(peer))
 
-    def _on_ask(self, peer: Peer, packet: FactsAsk, now_ns: i64, outbox: Outbox) -> None:
+    def _on_ask(self, peer: FactsPeer, packet: FactsAsk, now_ns: i64, outbox: Outbox) -> None:
         if peer.last_transmitted == 0:
             return
         self._on_ack(peer, packet.delivered, now_ns)
@@ -503,11 +499,11 @@ class FactsProcess(FactsNode):
         Right or wrong, this costs order nothing: who is suspected is named, never trusted.
         """
         outbox = EffectList()
-        told = checked_targets(targets)
-        for target in told:
+        hinted = checked_targets(targets)
+        for target in hinted:
             if self._peer(target) is None:
                 raise LocalError(f"process {target} is not one of the others")
-        self._parking.told = told
+        self._parking.set_told(hinted)
         self._suspect()
         self._news = True
         self._pass(now_ns, outbox)

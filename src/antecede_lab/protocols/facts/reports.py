@@ -51,6 +51,17 @@ class PastReport:
         # Marks it as seen during one walk over many.
         self.stamp: i64 = 0
 
+    def set_index(self, index: i64) -> None:
+        """It is part of the past now, after those with a lower number."""
+        self.index = index
+
+    def mark_seen(self, stamp: i64) -> bool:
+        """It is met on this walk; True if for the first time."""
+        if self.stamp == stamp:
+            return False
+        self.stamp = stamp
+        return True
+
     def forget_known(self, truths: KnownDeliveries) -> bool:
         """Forget what filter and exceptions need no longer say; True if that changed anything."""
         if self.ended:

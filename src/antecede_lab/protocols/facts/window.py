@@ -66,6 +66,15 @@ class WindowCopy(Numbered):
         self.must: list[Mark] = []
         self.report: PastReportField | None = None
 
+    def depend_on(self, blocking: list[PastReport], wanted: list[NeededDelivery]) -> None:
+        """Its message is at the head: it depends on what is the past now."""
+        self.blocking = blocking
+        self.wanted = wanted
+
+    def park(self, snapshot: list[PastReport]) -> None:
+        """It is set aside, with the past as it is."""
+        self.snapshot = snapshot
+
     def leave(self, must: list[Mark], report: PastReportField | None, now_ns: i64) -> None:
         """It leaves, and says this of its past."""
         self.must = must
@@ -133,9 +142,13 @@ class WindowEntry:
         self.unsent: list[WindowCopy] = []
         self.opened = False
 
+    def open(self) -> None:
+        """It is at the head, and depends on nothing that comes later."""
+        self.opened = True
+
 
 @final
-class Peer(NoticedPeer):
+class FactsPeer(NoticedPeer):
     """Everything exchanged with one other process, its retransmission alarm included."""
 
     MADE_OF: ClassVar[tuple[str, ...]] = ("id",)
@@ -172,6 +185,74 @@ class Peer(NoticedPeer):
         # Rings when its oldest transmitted copy has been unacknowledged for too long.
         self.stall = RetransmissionTimer(process)
 
+    # Sending to it.
+
+    def submit(self, message: Message) -> WindowCopy:
+        """A message is for it; its copy."""
+        copy = WindowCopy(message, self.id, self.last_submitted)
+        self.copies.add(copy)
+        self.last_submitted = copy.sequence
+        return copy
+
+    def on_first_transmitted(self, sequence: i64, now_ns: i64) -> None:
+        """The oldest copy that had not left has left."""
+        if not self.awaits_acks():
+            self.acks_since_ns = now_ns
+        self.unsent_at += 1
+        self.last_transmitted = sequence
+
+    def on_acked(self, sequence: i64, now_ns: i64) -> None:
+        """It has acknowledged everything up to this."""
+        self.acked = sequence
+        self.acks_since_ns = now_ns
+        self.progress(now_ns)
+
+    def abandon(self) -> None:
+        """It is gone: nothing is kept of it, nor waited for."""
+        self.early = None
+        self.unsent_at = self.copies.next
+        self.acked = self.last_submitted
+        self.last_transmitted = self.last_submitted
+
+    def on_expelled(self) -> None:
+        """It is expelled: nothing of it is in the past, and it is told nothing."""
+        self.unclean = 0
+        self.unacked_notices = None
+
+    # Receiving from it.
+
+    def early_packets(self) -> dict[int, FactsMessage]:
+        """Its packets that wait for their turn, by the id of their predecessor."""
+        if self.early is None:
+            self.early = {}
+        return self.early
+
+    def deliver(self, packet: FactsMessage) -> None:
+        """The turn of this packet has come."""
+        if self.early is not None:
+            del self.early[self.delivered]
+            if not self.early:
+                self.early = None
+        self.delivered = packet.carried.sequence
+
+    def set_unclean(self, sequence: i64) -> None:
+        """The past of this message of its, which is delivered, is not delivered everywhere."""
+        self.unclean = sequence
+
+    # Its alarm.
+
+    def wait_for_acks(self, now_ns: i64) -> None:
+        """Be patient with its acks afresh."""
+        self.acks_since_ns = now_ns
+
+    def wait_for_permits(self, now_ns: i64) -> None:
+        """Be patient with its permits afresh."""
+        self.permits_since_ns = now_ns
+
+    def wait_for_noting(self, now_ns: i64) -> None:
+        """Be patient afresh until it has noted who is expelled."""
+        self.notices_since_ns = now_ns
+
     def awaits_acks(self) -> bool:
         """Whether a copy that left has not been acknowledged."""
         return self.copies.first < self.unsent_at
@@ -187,7 +268,7 @@ class Peer(NoticedPeer):
             since_ns = self.acks_since_ns
         if misses_permit and self.permits_since_ns < since_ns:
             since_ns = self.permits_since_ns
-        if self.unnoted is not None and self.notices_since_ns < since_ns:
+        if self.unacked_notices is not None and self.notices_since_ns < since_ns:
             since_ns = self.notices_since_ns
         self.on = since_ns < NEVER_NS
         if self.on:
@@ -198,13 +279,13 @@ class Peer(NoticedPeer):
         early: list[tuple[int, FactsMessage]] = []
         if self.early is not None:
             early = sorted(self.early.items(), key=early_key)
-        if not (self.last_submitted or self.delivered or early or self.unnoted):
+        if not (self.last_submitted or self.delivered or early or self.unacked_notices):
             return ""
         copies = [copy.state() for copy in self.copies]
         sending = (copies, self.unsent_at - self.copies.first, self.acked, self.last_submitted)
         receiving = (self.delivered, self.unclean, early)
-        unnoted = sorted(self.unnoted or {})
-        return repr((self.id, sending, self.last_transmitted, receiving, unnoted))
+        unacked_notices = sorted(self.unacked_notices or {})
+        return repr((self.id, sending, self.last_transmitted, receiving, unacked_notices))
 
 
 def early_key(item: tuple[int, FactsMessage]) -> int:
@@ -241,7 +322,7 @@ class Window:
 
     __slots__ = ("_watermark", "entries", "excepting", "next", "payload_bytes", "peers", "plain")
 
-    def __init__(self, peers: dict[int, Peer]) -> None:
+    def __init__(self, peers: dict[int, FactsPeer]) -> None:
         self.peers: Final = peers
         self.entries: dict[int, WindowEntry] = {}
         self.next: i64 = 1

@@ -15,6 +15,7 @@ from antecede.transport.peer_lifecycle import LEAVE_WHEN_RELEASED
 from antecede.wire.frames import FRAME_OVERHEAD_MAX
 from antecede_lab.simulator.nodes.adversary import InterceptedPacket
 from antecede_lab.simulator.nodes.journals import MemoryJournal
+from antecede_lab.simulator.nodes.making import SOCKET_BYTES
 from antecede_lab.simulator.nodes.rows import ObservedNode
 from antecede_lab.simulator.workloads.workload import Submission
 
@@ -135,6 +136,54 @@ class NodeHost:
         # Whether its application has closed the node, and whether that has said bye.
         self.leaving = False
         self.said_bye = False
+
+    def take_over(self, former: "NodeHost") -> None:
+        """The power is back: the application goes on where it was."""
+        self.backlog = former.backlog
+        self.leaving = former.leaving
+
+    def touch(self) -> bool:
+        """It has a turn to come; False if that was known."""
+        known = self.touched
+        self.touched = True
+        return not known
+
+    def untouch(self) -> None:
+        """It has its turn."""
+        self.touched = False
+
+    def set_timer(self, time_ns: i64) -> None:
+        """Its timer rings then."""
+        self.timer_ns = time_ns
+
+    def pause(self) -> None:
+        """It does nothing from now on; what comes waits in its socket."""
+        self.paused = True
+
+    def put_into_socket(self, packet: InterceptedPacket) -> None:
+        """Something comes while it is paused: it waits, if there is room."""
+        if self.socket_bytes < SOCKET_BYTES:
+            self.socket_bytes += len(packet.data)
+            self.socket.append(packet)
+
+    def resume(self) -> list[InterceptedPacket]:
+        """It goes on, and first reads what has come meanwhile."""
+        self.paused = False
+        waiting = self.socket
+        self.socket = []
+        self.socket_bytes = 0
+        return waiting
+
+    def close(self) -> int:
+        """The application leaves; how many of its calls wait, and are not sent."""
+        dropped = self.backlog.size()
+        self.backlog = Backlog()
+        self.leaving = True
+        return dropped
+
+    def set_left(self) -> None:
+        """It has left."""
+        self.leaving = False
 
     def awaits_a_peer(self, submission: Submission) -> bool:
         """Whether a target is new, and so waited for."""

@@ -51,17 +51,20 @@ class ObservedNode(EventSink):
         observers: list[Observer],
         metadata_size: MetadataSize,
         meeting_ns: i64 = MEETING_NS,
+        outcomes: SendOutcomes | None = None,
+        *,
+        holds_back: bool = False,
     ) -> None:
         super().__init__(me)
         self._meeting_ns: Final[i64] = meeting_ns
         # What the application has sent, if somebody records that.
-        self.outcomes: SendOutcomes | None = None
+        self.outcomes: Final = outcomes
         self._sends: list[Send] = []
         self._observers: Final = observers
         self._metadata_size: Final = metadata_size
         self.packets: i64 = 0
         # With a journal: what happened in a turn, until that is on disk.
-        self.holds_back = False
+        self.holds_back: Final = holds_back
         self._held: list[HeldRow] = []
 
     def show(self) -> None:
@@ -69,7 +72,7 @@ class ObservedNode(EventSink):
         held = self._held
         self._held = []
         if self.outcomes is not None:
-            self.outcomes.sends += self._sends
+            self.outcomes.sends.extend(self._sends)
             self._sends.clear()
         for row in held:
             if row.packet is not None:

@@ -42,7 +42,6 @@ from antecede_lab.simulator.nodes.faults import (
     check_faults,
 )
 from antecede_lab.simulator.nodes.host import (
-    Backlog,
     CountedTokens,
     NodeHost,
     Stuck,
@@ -51,7 +50,7 @@ from antecede_lab.simulator.nodes.host import (
     name_of,
 )
 from antecede_lab.simulator.nodes.journals import MemoryJournal
-from antecede_lab.simulator.nodes.making import SOCKET_BYTES, identity_of, make_endpoint
+from antecede_lab.simulator.nodes.making import identity_of, make_endpoint
 from antecede_lab.simulator.nodes.policy import SilencePolicy
 from antecede_lab.simulator.nodes.rows import MEETING_NS, ObservedNode
 from antecede_lab.simulator.observer import MetadataSize, Observer
@@ -168,7 +167,7 @@ class NodeSimulation:
             for index, fault in enumerate(self._node_faults):
                 if fault.kind in (POWER, NEVER):
                     continue
-                self._calendar.add(self.meeting_ns + fault.start_ns, FAULT, 0).number = index
+                self._calendar.add(self.meeting_ns + fault.start_ns, FAULT, 0, index)
             end_ns = (
                 until_ns if until_ns >= NEVER_NS - self.meeting_ns else until_ns + self.meeting_ns
             )
@@ -257,8 +256,14 @@ class NodeSimulation:
         journal: MemoryJournal | None,
         core: list[bytes],
     ) -> NodeHost:
-        log = ObservedNode(log_id, self._observers, self._metadata_size, self.meeting_ns)
-        log.outcomes = self.registry.outcomes
+        log = ObservedNode(
+            log_id,
+            self._observers,
+            self._metadata_size,
+            self.meeting_ns,
+            self.registry.outcomes,
+            holds_back=journal is not None,
+        )
         recorder = Recorder() if journal is None else journal.recorder
         name = name_of(process)
         guard = None if self._guards is None else self._guards[name]
@@ -273,7 +278,6 @@ class NodeSimulation:
             size = self._datagram_size
             endpoint.add_peer(name_of(other), other, other, size, self.now_ns)
         if journal is not None:
-            log.holds_back = True
             journal.begin(endpoint, core, self.now_ns)
         self.hosts.append(host)
         self._at[address] = host
@@ -293,7 +297,7 @@ class NodeSimulation:
         away_ns = max(f.end_ns for f in self._node_faults if f.process == host.process and f.write)
         number = int(host.index)
         self._asleep[number] = host
-        self._calendar.add(self.now_ns + away_ns, POWER_BACK, 0).number = number
+        self._calendar.add(self.now_ns + away_ns, POWER_BACK, 0, number)
 
     def _wake_up(self, host: NodeHost) -> None:
         """The power is back: the same incarnation goes on."""
@@ -303,8 +307,7 @@ class NodeSimulation:
         back = self._run_process(
             host.process, host.address, host.log.me, journal.incarnation, journal, core
         )
-        back.backlog = host.backlog
-        back.leaving = host.leaving
+        back.take_over(host)
         # What the former process had not told is told now.
         numbers = list(journal.recorder.state.losses.by_number)
         for report in back.endpoint.crash_recovery.unreported():
@@ -313,8 +316,7 @@ class NodeSimulation:
             journal.recorder.on_losses_reported(numbers)
 
     def _touch(self, host: NodeHost) -> None:
-        if not host.touched:
-            host.touched = True
+        if host.touch():
             self._touched.append(host)
 
     # What happens to them.
@@ -324,9 +326,7 @@ class NodeSimulation:
         if host is None:
             return
         if host.paused:
-            if host.socket_bytes < SOCKET_BYTES:
-                host.socket_bytes += len(flight.data)
-                host.socket.append(flight)
+            host.put_into_socket(flight)
             return
         host.endpoint.receive(int(flight.source), flight.data, self.now_ns)
         self._touch(host)
@@ -339,7 +339,7 @@ class NodeSimulation:
     def _expire(self, host: NodeHost) -> None:
         """The timer of a node has rung, perhaps late: as `Node` does it behind a socket."""
         late_ns = self.now_ns - host.timer_ns
-        host.timer_ns = NEVER_NS
+        host.set_timer(NEVER_NS)
         policy = self._policy
         if policy is not None and policy.has_slept(late_ns):
             host.endpoint.has_slept(late_ns, self.now_ns)
@@ -370,14 +370,14 @@ class NodeSimulation:
             return
         host = self._at.get(fault.process)
         if host is not None and fault.kind == PAUSE:
-            host.paused = True
+            host.pause()
         elif host is not None and fault.kind == LEAVE:
             self._close(host)
         elif host is not None:
             self.registry.crashed(int(host.log.me))
             self._leave(host)
         if fault.kind == RESTART or (host is not None and fault.kind == PAUSE):
-            self._calendar.add(self.meeting_ns + fault.end_ns, FAULT_END, 0).number = index
+            self._calendar.add(self.meeting_ns + fault.end_ns, FAULT_END, 0, index)
 
     def stuck(self) -> list[Stuck]:
         """Who still waits for something, and how many of its members run and hear it."""
@@ -416,9 +416,7 @@ class NodeSimulation:
 
     def _close(self, host: NodeHost) -> None:
         """The application leaves: what it has not submitted by now is not sent."""
-        self.dropped += host.backlog.size()
-        host.backlog = Backlog()
-        host.leaving = True
+        self.dropped += host.close()
         linger_ns = self.meeting_ns // 2
         self._calendar.add(self.now_ns + linger_ns, LINGERED, host.index)
         self._touch(host)
@@ -444,7 +442,7 @@ class NodeSimulation:
         """A node has left: it says so, and is not there any more."""
         host.endpoint.stop(self.now_ns)
         self._send_all(host)
-        host.leaving = False
+        host.set_left()
         self._leave(host)
 
     def _expel(self, by: i64, process: i64) -> None:
@@ -473,11 +471,7 @@ class NodeSimulation:
         host = self._at.get(fault.process)
         if host is None or not host.paused:
             return
-        host.paused = False
-        waiting = host.socket
-        host.socket = []
-        host.socket_bytes = 0
-        for flight in waiting:
+        for flight in host.resume():
             host.endpoint.receive(int(flight.source), flight.data, self.now_ns)
         self._expire(host)
 
@@ -496,7 +490,7 @@ class NodeSimulation:
             touched = self._touched
             self._touched = []
             for host in touched:
-                host.touched = False
+                host.untouch()
                 if not host.paused and self._at.get(host.address) is host:
                     self._deliver(host)
                     if host.endpoint.fenced is not None:
@@ -543,7 +537,7 @@ class NodeSimulation:
         if wake_ns < host.timer_ns:
             if wake_ns < self.now_ns:
                 wake_ns = self.now_ns
-            host.timer_ns = wake_ns
+            host.set_timer(wake_ns)
             self._calendar.add(wake_ns, TIMER, host.index)
 
     def _send_all(self, host: NodeHost) -> None:
@@ -591,7 +585,7 @@ class NodeSimulation:
 
     def _post(self, time_ns: i64, number: i64, flight: InterceptedPacket) -> None:
         self._flights[number] = flight
-        self._calendar.add(time_ns, ARRIVAL, 0).number = number
+        self._calendar.add(time_ns, ARRIVAL, 0, number)
 
     # What the workload asked for.
 

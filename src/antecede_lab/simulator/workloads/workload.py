@@ -75,7 +75,7 @@ class Agenda:
 
     def wake(self, time_ns: i64, token: i64) -> None:
         """Be called with `token` at `time_ns`."""
-        self._calendar.add(self._begin_ns + time_ns, WAKE, 0).number = token
+        self._calendar.add(self._begin_ns + time_ns, WAKE, 0, token)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
