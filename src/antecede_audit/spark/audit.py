@@ -124,7 +124,7 @@ def audit(
     spans = spans if spans is None else moved_to(session, spans)
     with spark_conf(session, settings_for(session)), ExitStack() as stack:
         tell = stack.enter_context(named_jobs(session, "audit", tell))
-        tell("looking at the log")
+        tell("runs of the log")
         pieces = of_rows(named)
         looked = survey_log(pieces, stack)
         names = [run.run_id for run in looked.runs]
@@ -165,7 +165,7 @@ def tables_of_findings(
             )
             for each in judged.orders
         }
-        tell("counting")
+        tell("counting findings")
         summary = summarise(judged, early, chosen, shown, names)
         known = finding_tables.violations(early[shown], names, traced=TRACE in judged.orders)
         if TRACE in judged.orders:
@@ -309,7 +309,7 @@ def audit_logs(
         places.check_replaceable(out, REPLACED)
         sources = [find_source_anywhere(path, places) for path in paths]
         sources += [LogSource(path=name, run_id=None, is_table=True) for name in tables]
-        tell("looking at the log")
+        tell("runs of the log")
         written = read_logs(session, sources)
         pieces = of_files(session, sources) or of_rows(written)
         looked = survey_log(pieces, stack)
@@ -324,12 +324,12 @@ def audit_logs(
         with tables_of_findings(
             log, pieces, looked, names, order, spans, slice_copies, tell, cut, moved
         ) as found:
-            tell("writing")
+            tell("writing findings")
             write_tables(found, out, places, format_name)
             summary = found.summary
             worst: list[Found] = []
             if explain and not summary.causal:
-                tell("looking for the reasons")
+                tell("explaining violations")
                 worst = explained(found, explain)
         return build_result(summary, worst, names, runs, sources)
 
