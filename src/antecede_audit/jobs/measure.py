@@ -23,7 +23,7 @@ from antecede_audit.measure.runs import (
 from antecede_audit.paths import is_local_path
 
 SMALL_EVENTS: Final = 200_000
-"""Logs with at most so many events are measured in this process: seconds, and some 100 MB."""
+"""Logs with at most 200,000 events are measured in this process: seconds, and some 400 MB."""
 
 
 def measure_here(

@@ -24,7 +24,7 @@ from antecede_audit.paths import is_local_path
 Files: TypeAlias = dict[str, list[Path]]
 
 SMALL_ROWS: Final = 100_000
-"""Workloads of so many messages, and logs of four times as many events, are profiled here."""
+"""Workloads of 100,000 messages, and logs of four times as many events, are profiled here."""
 
 NAMES: Final = pa.schema([("run_id", pa.string()), ("process", pa.int32()), ("name", pa.string())])
 

@@ -81,7 +81,7 @@ OnTable: TypeAlias = Callable[[ArrowTable], ArrowTable]
 OnBatches: TypeAlias = Callable[[Iterable[ArrowBatch]], Iterator[ArrowTable]]
 
 BATCH_ROWS: Final = 1 << 16
-"""So many rows at a time go from Python to Spark."""
+"""65,536 rows at a time go from Python to Spark."""
 
 NEEDED: Final = (*MESSAGE, "target", "process", "kind", "time_ns")
 """What copies are made of."""

@@ -191,7 +191,7 @@ def measure_workload(
         raise LocalError(f"{folder} holds the workload: its profile needs a folder of its own")
     check_readable(folder)
     check_writable(target, names=(*TABLES, *BESIDE))
-    told = Console(stderr=True)
+    notes = Console(stderr=True)
     with spark_progress() as progress:
         progress.tell(f"profiling {folder}")
         is_simple = master is None and sample_above is None
@@ -217,7 +217,7 @@ def measure_workload(
         console.print(profile_table(run))
     if len(runs) > PROFILES_SHOWN:
         console.print(f"There are {len(runs) - PROFILES_SHOWN} more runs in {target}/summary.json.")
-    told.print(f"Tables{' and plots' if plots else ''} are in {target}.", highlight=False)
+    notes.print(f"Tables{' and plots' if plots else ''} are in {target}.", highlight=False)
 
 
 def runs_table(runs: list[dict[str, Any]]) -> Table:
