@@ -80,7 +80,7 @@ def audit_here(
     tables = {name: getattr(found, name) for name in TABLES}
     write_together(Path(out), tables, found.summary.as_object(), REPLACED)
     if explain:
-        tell("looking for the reasons")
+        tell("explaining violations")
     worst = explained(found, log, explain)
     return build_result(found.summary, worst, names, log.runs, sources)
 

@@ -64,7 +64,7 @@ def audit(
         places.check_replaceable(out, REPLACED)
         sources = [find_source_anywhere(path, places) for path in paths]
         sources += [LogSource(path=name, run_id=None, is_table=True) for name in tables]
-        tell("looking at the log")
+        tell("runs of the log")
         written = read_logs(session, sources)
         pieces = of_files(session, sources) or of_rows(written)
         looked = survey_log(pieces, stack)
@@ -79,12 +79,12 @@ def audit(
         with audit_log(
             log, pieces, looked, names, order, spans, slice_copies, tell, cut, moved
         ) as found:
-            tell("writing")
+            tell("writing findings")
             write_tables(found, out, places, format_name)
             summary = found.summary
             worst: list[Found] = []
             if explain and not summary.causal:
-                tell("looking for the reasons")
+                tell("explaining violations")
                 worst = explained(found, explain)
         return build_result(summary, worst, names, runs, sources)
 

@@ -96,7 +96,7 @@ def audit(
     spans = spans if spans is None else moved_to(session, spans)
     with spark_conf(session, settings_for(session)), ExitStack() as stack:
         tell = stack.enter_context(named_jobs(session, "audit", tell))
-        tell("looking at the log")
+        tell("runs of the log")
         pieces = of_rows(named)
         looked = survey_log(pieces, stack)
         names = [run.run_id for run in looked.runs]
@@ -136,7 +136,7 @@ def audit_log(
             )
             for each in judged.orders
         }
-        tell("counting")
+        tell("counting findings")
         summary = summarise(judged, early, chosen, shown, names)
         known = verdict.violations(early[shown], names, traced=TRACE in judged.orders)
         if TRACE in judged.orders:
