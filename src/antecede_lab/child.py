@@ -162,7 +162,7 @@ class Child:
         return self._process.poll()
 
     def end_input(self) -> None:
-        """Close its standard input: no more will be told."""
+        """Close its standard input: nothing more will be written."""
         self._stdin.close()
 
     def signal(self, number: signal.Signals) -> None:

@@ -47,7 +47,7 @@ def taken(post: Post) -> list[Letter]:
 
 def message_after_its_notice() -> bool:
     """Four notices find no room in one datagram: what Ann sends then must not come before all."""
-    post = met(ANN, BOB, CAT, DAN, EVE, FAY, mtu=450)
+    post = met(ANN, CAT, DAN, EVE, FAY, BOB, mtu=450)  # Ann tells in the order of their ids.
     ann, bob = post.nodes[address_of(ANN)], post.nodes[address_of(BOB)]
     for name in (DAN, EVE, FAY, BOB):
         ann.expel(name, "a reason that takes much of the room in a datagram", post.now_ns)

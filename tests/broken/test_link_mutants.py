@@ -17,22 +17,30 @@ MUTANTS: dict[str, tuple[Change, ...]] = {
     "nothing waits for a notice to be noted": (
         (
             "antecede/transport/send_queue.py",
-            "        self._held = held\n",
-            "        self._held = False\n",
+            'wait, or leave again."""\n        self.blocked = blocked\n',
+            'wait, or leave again."""\n        self.blocked = False\n',
         ),
     ),
     "messages do not wait for a notice to be noted": (
         (
             "antecede/transport/send_queue.py",
-            "        if self._held:\n            return False\n",
+            "        if self.blocked:\n            return False\n",
             "",
         ),
     ),
     "that a notice was noted is not believed": (
-        ("antecede/membership/expulsions.py", "        session.noted(known)\n", ""),
+        (
+            "antecede/endpoint/protocol_driver.py",
+            "on_packet(session, acked, now_ns)\n        self._follow_notices(session)\n",
+            "on_packet(session, acked, now_ns)\n",
+        ),
     ),
     "who tells of an expulsion is told of it": (
-        ("antecede/membership/expulsions.py", "        session.noted(processes)\n", ""),
+        (
+            "antecede/endpoint/protocol_driver.py",
+            "may be the only one that comes.\n        self._follow_notices(session)\n",
+            "may be the only one that comes.\n",
+        ),
     ),
     "an expelled incarnation is met again": (
         (

@@ -4,8 +4,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
 
-ON_SPARK = ("docs/guides/audit-your-traces.md", "examples/sample-log/README.md")
-"""Their commands share the session of tests/antecede_audit/spark."""
+ON_SPARK = (
+    "docs/guides/audit-your-traces.md",
+    "docs/pipeline/shuffles.md",
+    "examples/sample-log/README.md",
+)
+"""Their commands and programs share the session of tests/antecede_audit/spark."""
 
 ELSEWHERE = ("docs/guides/your-own-protocol.md",)
 """tests/guides does everything that these say."""

@@ -31,7 +31,7 @@ TO_BE_WRITTEN = {
 """Files that a reader of the page writes, or a command."""
 
 OF_OTHERS = {
-    *("io_uring", "epoll_wait", "IOCB_CMD_FDSYNC"),
+    *("io_submit", "io_uring", "epoll_wait", "IOCB_CMD_FDSYNC"),
     *("collect_set", "dumpTimeSpent", "createDataFrame", "RuleExecutor", "PYSPARK_SUBMIT_ARGS"),
     "OutOfMemoryException",
 }

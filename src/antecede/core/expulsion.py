@@ -4,7 +4,8 @@ Any process may go on without another, for ever and whatever that one does. From
 permits of the expelled process count as given, its packets are dropped, and nothing is sent to it
 but `YouAreExpelled`. A peer that hears from us afterwards must have expelled it first, so every
 message and permit carries the ids that its receiver is not known to have expelled (an
-`ExpulsionNotice`), until the receiver has acknowledged them.
+`ExpulsionNotice`), until the receiver has acknowledged them. That is decided here alone: whoever
+drives a process asks `unacked_notices`.
 """
 
 from abc import abstractmethod
@@ -31,51 +32,51 @@ class NoticedPeer(RetransmissionTimer):
 
     MADE_OF: ClassVar[tuple[str, ...]] = ("id",)
 
-    __slots__ = ("id", "notices_since_ns", "unnoted")
+    __slots__ = ("id", "notices_since_ns", "unacked_notices")
 
     def __init__(self, process: i64) -> None:
         super().__init__(process)
         self.id: Final[i64] = process
         # Expelled processes that it is not known to have expelled, and since when it has
         # acknowledged none of them.
-        self.unnoted: dict[int, bool] | None = None
+        self.unacked_notices: dict[int, bool] | None = None
         self.notices_since_ns: i64 = 0
 
     def add_notices(self, processes: list[int]) -> None:
         """Notify it, with every message and permit, that these are expelled."""
-        if self.unnoted is None:
-            self.unnoted = {}
+        if self.unacked_notices is None:
+            self.unacked_notices = {}
         for process in processes:
-            self.unnoted[process] = True
+            self.unacked_notices[process] = True
 
     def on_notices_acked(self, processes: list[int], now_ns: i64) -> None:
         """It has expelled these: no need to notify it again."""
-        if self.unnoted is None:
+        if self.unacked_notices is None:
             return
         for process in processes:
-            self.unnoted.pop(process, None)
-        if not self.unnoted:
-            self.unnoted = None
+            self.unacked_notices.pop(process, None)
+        if not self.unacked_notices:
+            self.unacked_notices = None
         self.doublings = 0
         self.notices_since_ns = now_ns
 
     def restart_notices(self, due_since_ns: i64, now_ns: i64) -> bool:
         """Whether notices have waited for an answer long enough; they then wait again."""
-        due = self.unnoted is not None and self.notices_since_ns <= due_since_ns
+        due = self.unacked_notices is not None and self.notices_since_ns <= due_since_ns
         if due:
             self.notices_since_ns = now_ns
         return due
 
     def transmit(self, packet: Packet, outbox: Outbox) -> None:
         """A message or a permit, inside the notice that it must process first."""
-        if self.unnoted is not None:
-            packet = ExpulsionNotice(sorted(self.unnoted), packet)
+        if self.unacked_notices is not None:
+            packet = ExpulsionNotice(sorted(self.unacked_notices), packet)
         outbox.transmit(self.id, packet)
 
     def transmit_notice(self, outbox: Outbox) -> None:
         """Only the notice, if there is one."""
-        if self.unnoted is not None:
-            outbox.transmit(self.id, ExpulsionNotice(sorted(self.unnoted), None))
+        if self.unacked_notices is not None:
+            outbox.transmit(self.id, ExpulsionNotice(sorted(self.unacked_notices), None))
 
 
 @final
@@ -186,6 +187,10 @@ class ExpulsionProcess(NodeProcess):
     # What a protocol does about it.
 
     @abstractmethod
+    def _met_peer(self, process: int) -> NoticedPeer | None:
+        """The one with this id, if it was met."""
+
+    @abstractmethod
     def _all_peers(self) -> Sequence[NoticedPeer]:
         """All peers that were met, including the expelled ones."""
 
@@ -213,6 +218,10 @@ class ExpulsionProcess(NodeProcess):
     def can_expel(self) -> bool:
         return True
 
+    def unacked_notices(self, process: int) -> list[int]:
+        peer = self._met_peer(process)
+        return [] if peer is None else sorted(peer.unacked_notices or {})
+
     def reports(self) -> list[Report]:
         return self._fence.take_reports()
 
@@ -238,7 +247,7 @@ class ExpulsionProcess(NodeProcess):
     def _notify_new_peers(self, now_ns: i64, outbox: Outbox) -> None:
         """Notify those who were met in this step of all expulsions."""
         for peer in self._met:
-            if peer.unnoted is not None:
+            if peer.unacked_notices is not None:
                 peer.notices_since_ns = now_ns
                 self._alarms.start(peer, now_ns)
                 # Its own packet may have turned the alarm on, which has no place in the queue yet.
@@ -255,7 +264,7 @@ class ExpulsionProcess(NodeProcess):
         if isinstance(packet, YouAreExpelled):
             self._stop(peer)
         elif isinstance(packet, ExpulsionAck):
-            self._noted(peer, packet.processes, now_ns)
+            self._on_notices_acked(peer, packet.processes, now_ns)
         elif isinstance(packet, ExpulsionNotice):
             self._on_notice(peer, packet, now_ns, outbox)
         else:
@@ -272,14 +281,14 @@ class ExpulsionProcess(NodeProcess):
             return
         if peer.id in packet.processes:
             return
-        self._noted(peer, packet.processes, now_ns)
+        self._on_notices_acked(peer, packet.processes, now_ns)
         self._expel(packet.processes, peer, now_ns, outbox)
         outbox.transmit(peer.id, ExpulsionAck(packet.processes))
         if packet.inner is not None:
             self._take_inner(peer.id, packet.inner, now_ns, outbox)
 
-    def _noted(self, peer: NoticedPeer, processes: list[int], now_ns: i64) -> None:
-        if peer.unnoted is not None:
+    def _on_notices_acked(self, peer: NoticedPeer, processes: list[int], now_ns: i64) -> None:
+        if peer.unacked_notices is not None:
             peer.on_notices_acked(processes, now_ns)
             self._rearm(peer.id)
 
@@ -297,7 +306,7 @@ class ExpulsionProcess(NodeProcess):
             return
         for peer in self._all_peers():
             if peer is not notified_by and peer.id not in self._fence.expelled:
-                if peer.unnoted is None:
+                if peer.unacked_notices is None:
                     peer.notices_since_ns = now_ns
                 peer.add_notices(fresh)
                 self._alarms.start(peer, now_ns)

@@ -227,6 +227,11 @@ class NodeProcess(CausalProcess):
         """Go on without `process` for ever, whatever it does; `reports` says what that costs."""
         raise LocalError("processes of this protocol cannot be expelled")
 
+    def unacked_notices(self, process: int) -> list[int]:  # noqa: ARG002 - without expulsion there are none
+        """The expelled that `process` has still to acknowledge: no message or permit may leave for
+        it before that."""
+        return []
+
     def reports(self) -> list[Report]:
         """What happened since the last call that an application should hear of, in order."""
         return []

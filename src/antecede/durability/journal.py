@@ -19,7 +19,6 @@ read (`repair`).
 
 import errno
 import logging
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -96,7 +95,6 @@ class Journal:
         self._snapshot_size = 0
         # Up to this size there was room when the file system was asked last.
         self._roomy_until = 0
-        self._appended_ns = 0
         self._failed: str | None = None
         self.torn_bytes = 0
         self.commits = 0
@@ -182,40 +180,15 @@ class Journal:
 
     def commit_body(self, body: bytes) -> None:
         """The same, of records that are joined already."""
-        self._put_block(body, synced=self._durable == "sync")
-
-    def append_body(self, body: bytes) -> int:
-        """As `commit_body`, but durable only when `on_synced` has been told that it is.
-
-        Answers with the descriptor to be synced. Nothing may be written before that is done.
-        """
-        return self._put_block(body, synced=False)
-
-    def sync_appended(self) -> None:
-        """What was appended becomes durable."""
-        assert self._descriptor is not None, "something was appended"
-        self._check()
-        begun_ns = monotonic_ns()
-        self._sync(self._descriptor)
-        self.write_ns += monotonic_ns() - begun_ns
-
-    def on_synced(self, error: int) -> None:
-        """What was appended is durable; or is not, for this reason, and that is final."""
-        self.write_ns += monotonic_ns() - self._appended_ns
-        if error != 0:
-            raise self._fail("sync", OSError(error, os.strerror(error)))
-
-    def _put_block(self, body: bytes, *, synced: bool) -> int:
         self._check()
         assert self._descriptor is not None, "a new journal begins with a snapshot"
         block = encode_body(self._next_block, body)
         if self._size + len(block) > self._limit:
             raise JournalFull(self._beyond_limit())
-        self._append(self._descriptor, block, self._size, synced=synced)
+        self._append(self._descriptor, block, self._size)
         self._size += len(block)
         self._next_block += 1
         self.commits += 1
-        return self._descriptor
 
     def prepare(self) -> bool:
         """Open the file that `rotate_file` will need; False if that is not possible just now.
@@ -250,7 +223,7 @@ class Journal:
             descriptor = self._prepared or self._disk.open(UNFINISHED, new=True)
         self._prepared = None
         try:
-            self._append(descriptor, content, 0, synced=self._durable == "sync")
+            self._append(descriptor, content, 0)
             self._finish(UNFINISHED, file_name(number))
         except BaseException:
             with suppress(OSError):
@@ -288,11 +261,11 @@ class Journal:
         if self._failed is not None:
             raise JournalFailed(self._failed)
 
-    def _append(self, descriptor: int, data: bytes, size: int, *, synced: bool) -> None:
+    def _append(self, descriptor: int, data: bytes, size: int) -> None:
         """Durable when it returns, if that is wanted."""
         begun_ns = monotonic_ns()
         try:
-            if synced:
+            if self._durable == "sync":
                 self._disk.append_synced(descriptor, data)
             else:
                 self._disk.append(descriptor, data)
@@ -305,8 +278,7 @@ class Journal:
                 ) from error
             raise self._fail("write", error) from error
         self.written_bytes += len(data)
-        self._appended_ns = monotonic_ns()
-        self.write_ns += self._appended_ns - begun_ns
+        self.write_ns += monotonic_ns() - begun_ns
 
     def _take_back(self, descriptor: int, size: int) -> None:
         """Part of a block may have found room: the next one must begin where it began."""

@@ -27,7 +27,7 @@ from antecede.endpoint.loss_reporter import LossReporter
 from antecede.endpoint.protocol_driver import ProtocolDriver
 from antecede.endpoint.rollback import Rollbacks
 from antecede.endpoint.sender import MessageSender
-from antecede.endpoint.session_maker import SessionFactory
+from antecede.endpoint.session_factory import SessionFactory
 from antecede.endpoint.waiting_for import WaitingFor
 from antecede.events import (
     NodeFenced,
@@ -98,10 +98,10 @@ class Endpoint:
         limits: Limits,
         rows: EventSink | None,
         cumulative: bool,
-        guard: HandshakeCrypto | None,
+        crypto: HandshakeCrypto | None,
         recorder: Recorder,
     ) -> None:
-        self._guard: Final = guard
+        self._crypto: Final = crypto
         self._me: Final = me
         self._process: Final = process
         self._limits: Final = limits
@@ -125,7 +125,7 @@ class Endpoint:
             self.reports,
             self._expulsions,
             limits.open_to_strangers,
-            guard,
+            crypto,
             limits.meet_within_ns,
         )
         self.sending: Final = MessageSender(
@@ -183,7 +183,7 @@ class Endpoint:
         """
         if name == self._me.name:
             raise LocalError(f"{name} is this node's own name; a node is not its own peer")
-        size = datagram_size if self._guard is None else datagram_size - self._guard.seal_bytes()
+        size = datagram_size if self._crypto is None else datagram_size - self._crypto.seal_bytes()
         if size <= FRAME_OVERHEAD_MAX:
             raise LocalError(
                 f"datagrams of {size} bytes to {name}: at least {FRAME_OVERHEAD_MAX + 1} pass"
@@ -457,17 +457,17 @@ class Endpoint:
             if over is not None:
                 self._endings.has_gone(over, now_ns)
             return
-        letter: HandshakeMessage | None = None
-        if self._guard is not None or is_encrypted(data):
-            letter = self.directory.decrypt_greeting(address, data, now_ns)
-            if letter is None:
+        message: HandshakeMessage | None = None
+        if self._crypto is not None or is_encrypted(data):
+            message = self.directory.decrypt_greeting(address, data, now_ns)
+            if message is None:
                 return
         elif kind == HELLO and len(data) < GREETING_SIZE:
             raise RemoteError("a hello smaller than its answer may be")
-        reader = WireReader(data if letter is None else letter.text())
+        reader = WireReader(data if message is None else message.text())
         kind = reader.byte()
         if kind in (HELLO, WELCOME):
-            candidate = self.directory.receive(kind, address, reader, letter, now_ns)
+            candidate = self.directory.receive(kind, address, reader, message, now_ns)
             if candidate is not None and not candidate.must_wait(now_ns):
                 self._believe_answer(candidate, now_ns)
             ended = self._incarnations.follow(now_ns)
@@ -476,7 +476,7 @@ class Endpoint:
             for expelled, room in self.directory.expelled_speakers.take_to_tell():
                 self._news.tell(expelled, address, room, now_ns)
         elif kind == REFUSE:
-            self.directory.receive_refusal(address, reader, letter, now_ns)
+            self.directory.receive_refusal(address, reader, message, now_ns)
         else:
             raise RemoteError(f"a datagram of unknown kind {kind}")
 
@@ -489,7 +489,7 @@ class Endpoint:
         if session is None and candidate is None:
             self._news.on_stranger(address, token, data, now_ns)
             return
-        if self._guard is not None:
+        if self._crypto is not None:
             self._receive_sealed(address, SealedDatagram(data), session, candidate, token, now_ns)
             return
         if data[1] != NO_KEY:

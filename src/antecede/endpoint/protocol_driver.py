@@ -133,16 +133,25 @@ class ProtocolDriver(Outbox, FrameHandler):
         self._drop_gone_news(now_ns)
 
     def on_expulsions(self, session: Session, records: list[ExpulsionRecord], now_ns: i64) -> None:
-        processes = self._expulsions.read_notices(session, records)
+        processes = self._expulsions.on_notices(session.name, records)
         self.on_packet(session, ExpulsionNotice(processes, None), now_ns)
+        # Who tells of them need not be told: its own word may be the only one that comes.
+        self._follow_notices(session)
         self._drop_gone_news(now_ns)
 
     def on_expulsions_acked(
         self, session: Session, records: list[ExpulsionRecord], now_ns: i64
     ) -> None:
-        known = self._expulsions.read_noted(session, records)
-        self.on_packet(session, ExpulsionAck(known), now_ns)
+        acked = ExpulsionAck(self._expulsions.ids_up_to(records))
+        self.on_packet(session, acked, now_ns)
+        self._follow_notices(session)
         self._drop_gone_news(now_ns)
+
+    def _follow_notices(self, session: Session) -> None:
+        """What a peer has acknowledged need not be told; after all of it, messages may leave."""
+        left = self.process.unacked_notices(session.id)
+        session.notices.on_acked(self._expulsions.records_of(left))
+        session.channel.send_queue.block(len(left) > 0)
 
     def _log_the_rest(self, now_ns: i64) -> None:
         """What was delivered though nothing has come: it had waited for somebody who is gone."""
@@ -168,12 +177,14 @@ class ProtocolDriver(Outbox, FrameHandler):
                 return
             self._recent = session
         if isinstance(packet, ExpulsionNotice):
-            session.owe_notices(self._expulsions.records_of(packet.processes))
+            # All that it has still to acknowledge: what comes with that waits until it has.
+            session.notices.tell(self._expulsions.records_of(packet.processes))
+            session.channel.send_queue.block(True)
             inner = packet.inner
             if inner is not None:
                 session.channel.send_queue.put(inner)
         elif isinstance(packet, ExpulsionAck):
-            session.notices.owe_acks(self._expulsions.records_of(packet.processes))
+            session.notices.acknowledge(self._expulsions.records_of(packet.processes))
         elif not isinstance(packet, YouAreExpelled):  # Those are told by the endpoint.
             session.channel.send_queue.put(packet)
         if not session.marked:

@@ -1,12 +1,12 @@
-"""Datagrams that have come and wait to be read: every peer has a lane, and lanes take turns.
+"""Datagrams that have come and wait to be read: every peer has a queue, and queues take turns.
 
 A node reads as fast as it can; what it has read it has to deliver, and to hand over, in order. So
 a peer that floods would make all others wait behind it. Where more than one peer has been heard of
-lately, datagrams wait in lanes, and in every round each lane is read for about as many bytes. A
-lane is short: what does not fit is lost, as on any full network, to the peer whose lane it is.
+lately, datagrams wait in queues, and in every round each queue is read for about as many bytes. A
+queue is short: what does not fit is lost, as on any full network, to the peer whose queue it is.
 What the kernel has joined waits as it came, and is cut when it is read: to put it aside costs next
 to nothing, which is what counts while somebody floods.
-Strangers share one lane. A peer that is alone is not slowed down.
+Strangers share one queue. A peer that is alone is not slowed down.
 
 Reading peers in turns is safe for any order: to the protocols it is a network that delays.
 """
@@ -28,8 +28,8 @@ QUANTUM: Final = 8_192
 STRANGERS_QUANTUM: Final = 2_048
 """2 KiB of strangers' datagrams, which have one turn while others have several."""
 
-LANE_BYTES: Final = 1 << 20
-LANE_DATAGRAMS: Final = 4096
+QUEUE_BYTES: Final = 1 << 20
+QUEUE_DATAGRAMS: Final = 4096
 """At most 1 MiB, or 4,096 datagrams, of one peer may wait."""
 
 DATAGRAM_COST: Final = 128
@@ -88,36 +88,36 @@ class PeerQueue:
         self.size: i64 = 0
         self.allowance: i64 = 0
 
-    def put(self, parcel: ReceivedBatch) -> bool:
+    def put(self, batch: ReceivedBatch) -> bool:
         """Keep datagrams; False if there is no room for them."""
-        size: i64 = len(parcel.data)
-        if self.size + size > LANE_BYTES or self._datagrams + parcel.count > LANE_DATAGRAMS:
+        size: i64 = len(batch.data)
+        if self.size + size > QUEUE_BYTES or self._datagrams + batch.count > QUEUE_DATAGRAMS:
             return False
         self.size += size
-        self._datagrams += parcel.count
-        self.waiting.append(parcel)
+        self._datagrams += batch.count
+        self.waiting.append(batch)
         return True
 
     def take(self) -> tuple[object, bytes]:
         """The next datagram and where it is from; it uses up some of the allowance."""
-        parcel = self.waiting[0]
-        data = parcel.next()
-        if parcel.is_empty():
+        batch = self.waiting[0]
+        data = batch.next()
+        if batch.is_empty():
             self.waiting.popleft()
         self.size -= len(data)
         self._datagrams -= 1
         self.allowance -= len(data) + DATAGRAM_COST
-        return parcel.address, data
+        return batch.address, data
 
 
 @final
 class FairReceiveQueue:
-    """The lanes of one node."""
+    """The queues of one node."""
 
     __slots__ = (
         "_endpoint",
-        "_lanes",
-        "_last_lane",
+        "_last_read",
+        "_queues",
         "_shared_until_ns",
         "_strangers",
         "dropped",
@@ -125,86 +125,86 @@ class FairReceiveQueue:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint: Final = endpoint
-        self._lanes: dict[int, PeerQueue] = {}
+        self._queues: dict[int, PeerQueue] = {}
         # Whose datagram came last, and until when it takes turns with others.
-        self._last_lane: i64 = -1
+        self._last_read: i64 = -1
         self._shared_until_ns: i64 = 0
         self._strangers: Final = RateLimiter(STRANGERS_FEW, STRANGERS_NS // STRANGERS_FEW)
         self.dropped: i64 = 0
 
     def receive(self, address: object, data: bytes, now_ns: i64) -> None:
         """A datagram has come: it is read at once if nobody else is heard of, or else in turn."""
-        lane_id = self._lane_of(data)
-        if self._may_bypass(lane_id, now_ns):
+        peer = self._peer_of(data)
+        if self._may_bypass(peer, now_ns):
             self._endpoint.receive(address, data, now_ns)
         else:
-            self._put(lane_id, ReceivedBatch(address, data, len(data)), now_ns)
+            self._put(peer, ReceivedBatch(address, data, len(data)), now_ns)
 
     def receive_joined(self, address: object, data: bytes, size: i64, now_ns: i64) -> None:
         """Several datagrams have come from one place, all of this size but perhaps the last.
 
-        They share the lane of the first: a place is most often one peer.
+        They share the queue of the first: a place is most often one peer.
         """
-        lane_id = self._lane_of(data)
-        parcel = ReceivedBatch(address, data, size)
-        if not self._may_bypass(lane_id, now_ns):
-            self._put(lane_id, parcel, now_ns)
+        peer = self._peer_of(data)
+        batch = ReceivedBatch(address, data, size)
+        if not self._may_bypass(peer, now_ns):
+            self._put(peer, batch, now_ns)
             return
-        while not parcel.is_empty():
-            self._endpoint.receive(address, parcel.next(), now_ns)
+        while not batch.is_empty():
+            self._endpoint.receive(address, batch.next(), now_ns)
 
-    def _may_bypass(self, lane_id: i64, now_ns: i64) -> bool:
+    def _may_bypass(self, peer: i64, now_ns: i64) -> bool:
         """Whether what comes need not wait, because nobody else has been heard of for long."""
-        few = lane_id == STRANGERS and self._strangers.try_acquire(now_ns)
-        if lane_id != self._last_lane and not few:
-            if self._last_lane >= 0:
+        few = peer == STRANGERS and self._strangers.try_acquire(now_ns)
+        if peer != self._last_read and not few:
+            if self._last_read >= 0:
                 self._shared_until_ns = now_ns + ALONE_NS
-            self._last_lane = lane_id
-        return now_ns >= self._shared_until_ns and not self._lanes
+            self._last_read = peer
+        return now_ns >= self._shared_until_ns and not self._queues
 
-    def _put(self, lane_id: i64, parcel: ReceivedBatch, now_ns: i64) -> None:
-        lane = self._lanes.get(lane_id)
-        if lane is None:
-            lane = PeerQueue()
-            self._lanes[lane_id] = lane
-        if len(self._lanes) == 1 and lane_id != STRANGERS:
+    def _put(self, peer: i64, batch: ReceivedBatch, now_ns: i64) -> None:
+        queue = self._queues.get(peer)
+        if queue is None:
+            queue = PeerQueue()
+            self._queues[peer] = queue
+        if len(self._queues) == 1 and peer != STRANGERS:
             # Nobody else waits: rather than lose anything, read what has waited longest. Strangers
             # are owed nothing, and what is read of them is not received of others.
-            while not lane.put(parcel):
-                address, oldest = lane.take()
+            while not queue.put(batch):
+                address, oldest = queue.take()
                 self._endpoint.receive(address, oldest, now_ns)
-        elif not lane.put(parcel):
-            self.dropped += parcel.count
+        elif not queue.put(batch):
+            self.dropped += batch.count
 
     def has_waiting(self) -> bool:
         """Whether anything waits to be read."""
-        return len(self._lanes) > 0
+        return len(self._queues) > 0
 
     def peer_waits(self) -> bool:
         """Whether anything waits to be read of somebody who is no stranger."""
-        return len(self._lanes) > (1 if STRANGERS in self._lanes else 0)
+        return len(self._queues) > (1 if STRANGERS in self._queues else 0)
 
     def drain_round(self, now_ns: i64) -> None:
-        """One round: every lane is read for its share, the one that was empty last first.
+        """One round: every queue is read for its share, the one that was empty last first.
 
         So who says little waits for no share of those who never stop.
         """
-        for lane_id in reversed(list(self._lanes)):
-            lane = self._lanes[lane_id]
-            lane.allowance += STRANGERS_QUANTUM if lane_id == STRANGERS else QUANTUM
-            while lane.waiting and lane.allowance > 0:
-                address, data = lane.take()
+        for peer in reversed(list(self._queues)):
+            queue = self._queues[peer]
+            queue.allowance += STRANGERS_QUANTUM if peer == STRANGERS else QUANTUM
+            while queue.waiting and queue.allowance > 0:
+                address, data = queue.take()
                 self._endpoint.receive(address, data, now_ns)
-            if not lane.waiting:
+            if not queue.waiting:
                 # What it has not used is not saved up.
-                del self._lanes[lane_id]
+                del self._queues[peer]
 
     def sender_of(self, data: bytes) -> int:
         """The session that a datagram says it belongs to; -1 if none is known."""
-        lane_id = self._lane_of(data)
-        return -1 if lane_id == STRANGERS else int(lane_id)
+        peer = self._peer_of(data)
+        return -1 if peer == STRANGERS else int(peer)
 
-    def _lane_of(self, data: bytes) -> i64:
+    def _peer_of(self, data: bytes) -> i64:
         if len(data) <= NUMBER_AT or data[0] != DATAGRAM:
             return STRANGERS
         session = self._endpoint.directory.session_with(read_i64_le(data, TOKEN_AT))

@@ -14,7 +14,7 @@ from antecede.core.process import NodeProcess
 from antecede.durability.node_state import MET_SINCE
 from antecede.membership.identity import Identity
 from antecede.transport.session import Session
-from antecede.wire.handshake import FORMER_IS_OVER, KEEPS, Greeting
+from antecede.wire.handshake import FORMER_IS_OVER, HAS_JOURNAL, Greeting
 
 TWICE: Final = "its journal runs twice, from copies"
 
@@ -31,7 +31,7 @@ class Rollbacks:
 
     def ours(self, session: Session, greeting: Greeting) -> str:
         """Why this node must not go on, by what a peer says it has delivered; empty if it may."""
-        if not self._me.keeps or greeting.met != self._me.incarnation:
+        if not self._me.has_journal or greeting.met != self._me.incarnation:
             return ""
         sent = self._sent_to(session, greeting.incarnation)
         if greeting.delivered <= sent:
@@ -43,9 +43,9 @@ class Rollbacks:
 
     def theirs(self, session: Session, greeting: Greeting) -> str:
         """Why a peer that comes back must not go on; empty if it may."""
-        if not greeting.keeps & KEEPS or greeting.incarnation != session.incarnation:
+        if not greeting.flags & HAS_JOURNAL or greeting.incarnation != session.incarnation:
             return ""
-        if session.ended or greeting.keeps & FORMER_IS_OVER:
+        if session.ended or greeting.flags & FORMER_IS_OVER:
             return ""
         if greeting.echo != 0 and greeting.echo in session.replaced_tokens:
             # It was replaced by one that came back, and lives.

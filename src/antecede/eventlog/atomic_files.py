@@ -1,4 +1,4 @@
-"""Files that appear under their name when they are complete, or not at all."""
+"""Atomic files: they appear under their name when they are complete, or not at all."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ from antecede.eventlog.ownership import NOTE, Note, check_owned, files_below, no
 def write_atomically(path: Path) -> Iterator[Path]:
     """A path to write to, which becomes `path` at the end unless an exception comes first.
 
-    Its name begins with a dot, so that readers of a dataset pass over it.
+    Its name begins with a dot, so that readers of a dataset ignore it.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
@@ -35,7 +35,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def read_note(folder: Path) -> Note:
-    """What antecede wrote into a folder, by the note in it."""
+    """Which files antecede wrote into a folder, by the note (a manifest) in it."""
     with os_errors_as_local(folder / NOTE, "read"):
         try:
             text = (folder / NOTE).read_text(encoding="utf-8", errors="replace")
@@ -45,7 +45,7 @@ def read_note(folder: Path) -> Note:
 
 
 def write_note(folder: Path, note: Note) -> None:
-    """Say what antecede wrote into a folder."""
+    """Write the note that lists what antecede wrote into a folder."""
     write_whole(folder / NOTE, note.text().encode())
 
 
@@ -58,7 +58,7 @@ def check_replaceable(folder: Path, names: Sequence[str], *, known: bool = False
 
 
 def claim(folder: Path, names: Sequence[str], *, known: bool = False) -> None:
-    """Note that whatever will be under these names in a folder is antecede's.
+    """List these names in the note: everything under them will be antecede's.
 
     For work that goes on in place. `LocalError` if somebody else has a file there; not if the
     folder is `known` to be antecede's, and only older than notes are.
@@ -71,7 +71,7 @@ def claim(folder: Path, names: Sequence[str], *, known: bool = False) -> None:
 
 
 def settle(folder: Path, names: Sequence[str]) -> None:
-    """Note which files there are under names that were claimed: what comes later is not ours."""
+    """List the files under names that were claimed: files that come later are not antecede's."""
     note = read_note(folder).without(names)
     write_note(folder, note.added(files=files_below(folder, names)))
 
@@ -95,7 +95,7 @@ def replace_folder_atomically(
         yield stage
         check_replaceable(folder, names, known=known)  # That may have taken hours.
         note, written = read_note(folder), list(files_below(stage, names))
-        # The note is never behind: whoever is killed in the midst of this finds all of it listed.
+        # The note is written first: after a kill in the middle of this it lists everything.
         there = [*files_below(folder, names), *written]
         write_note(folder, note.added(files=there))
         with os_errors_as_local(folder, "write"):
@@ -123,7 +123,7 @@ def exchange(folder: Path, names: Sequence[str], stage: Path, old: Path) -> None
 
 @contextmanager
 def os_errors_as_local(path: Path, verb: str) -> Iterator[None]:
-    """Turn what the operating system says into a `LocalError` that names the file."""
+    """Turn an `OSError` into a `LocalError` that names the file."""
     try:
         yield
     except OSError as error:

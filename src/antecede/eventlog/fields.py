@@ -9,7 +9,7 @@ from antecede.eventlog.rules import Fields
 
 @contextmanager
 def located(where: str) -> Iterator[None]:
-    """Put `where` in front of what a `LocalError` from inside says."""
+    """Put `where` before the text of a `LocalError` from inside."""
     try:
         yield
     except LocalError as error:

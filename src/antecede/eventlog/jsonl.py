@@ -45,7 +45,7 @@ class JsonLinesSink(FileSink):
             self._file.write(lines)
 
     def push(self) -> None:
-        """Hand what was written to the operating system: it can be read as far as it goes."""
+        """Flush to the operating system: complete lines can be read now."""
         with os_errors_as_local(self.path, "write"):
             self._file.flush()
 

@@ -2,10 +2,10 @@
 
 A dataset is a directory with one folder per run, `run_id=…`, and part files in it; or, for one run
 without a name, a directory of part files. Parts are Parquet, or JSON lines where a recorder has no
-pyarrow. Files whose name begins with a dot or an underscore are somebody's notes, not data.
+pyarrow. Files whose name begins with a dot or an underscore are not data.
 
-Recorders share a folder. Each claims the stem of its file names, once per life of its node, and
-releases the claim when everything is written. A claim that was never released is that of a recorder
+Recorders share a folder. Each claims the stem of its file names, once per run of its node, and
+releases the claim when everything is written. A claim that was never released belongs to a recorder
 that still runs, or was killed, or whose disk failed.
 """
 
@@ -32,11 +32,10 @@ ESCAPED: Final = re.compile(r"%([0-9A-Fa-f]{2})")
 UNFINISHED: Final = re.compile(
     rf"\.(?P<stem>.+)-[0-9]+(?P<suffix>{'|'.join(map(re.escape, SUFFIXES))})\.[0-9]+\.partial"
 )
-"""How a part of a log is called before it is complete."""
+"""The name of a part of a log before it is complete."""
 
 CLAIM: Final = ".claim"
-"""How the name of a file ends that says whose files with the same stem are; empty once they are
-complete."""
+"""The suffix of a claim: a file that reserves a stem, and is empty once the log is complete."""
 
 
 def suffix_of(path: Path) -> str:
@@ -125,18 +124,18 @@ def part_files(folder: Path) -> list[Path]:
 
 
 def has_only_unfinished(folder: Path) -> bool:
-    """Whether a folder has no data files, and such as recorders leave that are killed."""
+    """Whether a folder has unfinished files, as a killed recorder leaves them, and no others."""
     files = list(folder.iterdir())
     return any(map(is_unfinished, files)) and not any(map(is_part, files))
 
 
 def is_unfinished(file: Path) -> bool:
-    """Whether this is a part of a log that is not complete, or says that a log is not."""
+    """Whether this is an incomplete part of a log, or the claim of an incomplete log."""
     return UNFINISHED.fullmatch(file.name) is not None or is_open_claim(file)
 
 
 def is_open_claim(file: Path) -> bool:
-    """Whether this says that the log of a recorder is not complete."""
+    """Whether this is the claim of an incomplete log."""
     return file.name[0] == "." and file.name.endswith(CLAIM) and file.stat().st_size > 0
 
 
@@ -147,23 +146,23 @@ def is_part(file: Path) -> bool:
 
 GENERATION_MARK: Final = "~"
 STEM_UNSAFE: Final = re.compile(rf"^[._]|{GENERATION_MARK}|{UNSAFE.pattern}")
-"""What cannot stand in the stem of a file: what means something there, too."""
+"""What is escaped in the stem of a file, because it has a meaning there."""
 
 OPEN: Final = b"open\n"
-"""What is in a claim until it is released; then it is empty."""
+"""The content of a claim until it is released."""
 
 
 def file_stem(name: str, generation: int = 1) -> str:
-    """How the part files of a recorder begin: its name, as a file system likes it."""
+    """The stem of the part files of a recorder: its name, escaped."""
     stem = escaped(name, STEM_UNSAFE)
     return stem if generation == 1 else f"{stem}{GENERATION_MARK}{generation}"
 
 
 def claim_generation(folder: Path, name: str) -> int:
-    """The first generation of this recorder that nobody in the folder is or was; now it is taken.
+    """Reserve the first generation of this recorder that is not in the folder yet.
 
     Part files show which there were; a file with a dot in front, the claim, keeps two recorders of
-    the same name apart that start at the same time. There is something in it until all is written.
+    the same name apart that start at the same time. It is not empty until all is written.
     """
     with os_errors_as_local(folder, "write"):
         folder.mkdir(parents=True, exist_ok=True)
@@ -179,7 +178,7 @@ def claim_generation(folder: Path, name: str) -> int:
 
 
 def release_claim(folder: Path, stem: str) -> None:
-    """Say that the log of a recorder is complete, if it had claimed the name of its files."""
+    """Mark the log of a recorder as complete, if it had claimed its stem."""
     claim = claim_file(folder, stem)
     if claim.exists():
         with os_errors_as_local(claim, "write"):
@@ -187,7 +186,7 @@ def release_claim(folder: Path, stem: str) -> None:
 
 
 def claim_file(folder: Path, stem: str) -> Path:
-    """What says that the files with this stem are somebody's."""
+    """The claim of the files with this stem."""
     return folder / f".{stem}{CLAIM}"
 
 

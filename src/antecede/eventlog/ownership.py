@@ -21,7 +21,7 @@ CHECKSUM: Final = re.compile(r"(^|/)\.([^/]+)\.crc$")
 """Hadoop keeps the checksum of a file beside it; some of its file systems list it, some do not."""
 
 WRITTEN_BY_SPARK: Final = re.compile(r"(.*/)?(part-[^/]+\.(parquet|orc)|_SUCCESS)")
-"""What files of a table are called."""
+"""The names of the files of a table."""
 
 
 @final
@@ -31,7 +31,7 @@ class Note:
 
     files: frozenset[str] = frozenset()
     folders: frozenset[str] = frozenset()
-    """Names in the folder under which everything is antecede's: work goes on there in place."""
+    """Folders in which every file is antecede's: they are written in place."""
 
     @property
     def is_empty(self) -> bool:
@@ -104,7 +104,7 @@ def check_owned(folder: str, note: Note, found: Iterable[str], *, known: bool = 
 
 
 def is_result(path: str) -> bool:
-    """Whether a file is called as those of tables are, and summaries beside them."""
+    """Whether a file has the name of a table's file, or of the summary beside one."""
     return path == "summary.json" or WRITTEN_BY_SPARK.fullmatch(path) is not None
 
 

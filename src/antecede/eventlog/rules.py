@@ -39,13 +39,13 @@ INTEGERS: Final[Mapping[str, Range]] = {
     "payload_bytes": Range(0, INT32_MAX),
     "metadata_bytes": Range(0, INT32_MAX),
 }
-"""The columns of integers; of several that are wrong in a row, the first here is named."""
+"""The columns of integers; if several are wrong in a row, the error names the first."""
 
 TEXTS: Final = ("packet_kind", "trace_id", "span_id")
 """Columns of texts or nulls; `kind` is one of `KINDS`."""
 
 MESSAGE: Final = ("sender", "sequence")
-"""What names a message: both are null, or neither."""
+"""The columns that identify a message: both are null, or neither."""
 
 ABOUT_MESSAGES: Final = ("submitted", "delivered")
 ADDRESSED: Final = ("sender", "target")

@@ -31,17 +31,17 @@ class Event:
     sequence: int | None = None
     """Which message of that sender; None for a pure control packet."""
     target: int | None = None
-    """For whom the message or packet is."""
+    """The target of the message or packet."""
     packet: int | None = None
     """The id of the packet within its sender; None where no packet is involved."""
     packet_kind: str | None = None
     """What sort of packet: "message", "ack", …; None where no packet is involved."""
     time_ns: int
-    """When; along `position` it never decreases."""
+    """The time; it never decreases along `position`."""
     payload_bytes: int = 0
-    """The size of what the application said."""
+    """The size of the payload."""
     metadata_bytes: int = 0
-    """The size of everything else in the packet."""
+    """The size of the rest of the packet."""
     trace_id: str | None = None
     """The request that it is part of; None if nobody knows."""
     span_id: str | None = None

@@ -1,4 +1,4 @@
-"""Where the rows of a log go when they leave memory: a file that is complete or not there."""
+"""The file that the rows of a log are written to: it is complete, or not there."""
 
 from abc import abstractmethod
 from contextlib import ExitStack
@@ -33,7 +33,7 @@ class FileSink(RowSink):
             self._stack.__exit__(error_type, error, traceback)
 
     def push(self) -> None:
-        """Let what was written so far survive the end of this process, if the format allows."""
+        """Flush, so that rows so far survive a crash of this process, if the format allows."""
         return
 
     @abstractmethod

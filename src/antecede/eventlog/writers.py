@@ -4,10 +4,10 @@
 directory that holds runs by their ids. Everything is written under another name first and then
 renamed, so no reader sees half a log.
 
-A log may also be written while the run goes on, in a form that survives the death of the writer:
+A log may also be written while the run goes on, in a form that survives a crash of the writer:
 `PartFileWriter` writes a dataset part by part, each of which appears when it is complete;
-`AppendingFileWriter` appends to one file of JSON lines. In both, `settle` makes what was written so
-far safe from the writer's end; how often that happens bounds what a crash can cost.
+`AppendingFileWriter` appends to one file of JSON lines. In both, `finish_part` makes the rows so
+far survive a crash, so the time between two calls bounds what a crash can lose.
 """
 
 import fcntl
@@ -71,7 +71,7 @@ def open_sink(path: AnyPath, run_id: str | None = None) -> FileSink:
 
 CHUNK_BYTES: Final = 1 << 20
 GZIP_BITS: Final = 31
-"""What tells zlib that it is about gzip."""
+"""The window bits with which zlib reads and writes gzip."""
 
 
 class LogWriter(RowSink):
@@ -86,11 +86,11 @@ class LogWriter(RowSink):
 
     @abstractmethod
     def close(self) -> None:
-        """Settle, and write no more."""
+        """Finish the part, and write no more."""
 
     @abstractmethod
     def abandon(self) -> None:
-        """Write no more, after a failure: what has settled stays. Never fails itself."""
+        """Write no more, after a failure: finished parts stay. Never fails itself."""
 
 
 @final
@@ -127,11 +127,11 @@ class PartFileWriter(LogWriter):
         release_claim(self._folder, self._stem)
 
     def abandon(self) -> None:
-        """Drop the file that is being written; for readers the log breaks off."""
+        """Drop the file that is being written; for readers the log ends before it."""
         part, self._part = self._part, None
         self.unsettled_rows = 0
         if part is not None:
-            # It may fail once more for the reason that it is abandoned for, which is known already.
+            # It may fail again for the same reason, which was reported already.
             with suppress(LocalError):
                 part.__exit__(LocalError, LocalError("abandoned"), None)
 
@@ -159,7 +159,7 @@ class AppendingFileWriter(LogWriter):
                     "file of its own, or all of them the same folder"
                 ) from None
         self.torn_bytes: Final = self._cut_torn_end()
-        """What an earlier writer had not written to the end, and was cut off now."""
+        """The bytes of an incomplete line that an earlier writer left, and that were cut off."""
         self._settled_bytes = self._file.seek(0, os.SEEK_END)
 
     def write_rows(self, rows: bytes, packet_kinds: list[str], contexts: Contexts) -> None:
@@ -181,7 +181,7 @@ class AppendingFileWriter(LogWriter):
         self._file.close()
 
     def abandon(self) -> None:
-        """Cut off what did not get there as a whole."""
+        """Cut off a line that was not written as a whole."""
         self.unsettled_rows = 0
         with suppress(OSError):
             os.ftruncate(self._file.fileno(), self._settled_bytes)
@@ -192,7 +192,7 @@ class AppendingFileWriter(LogWriter):
         return suffix_of(self.path) == ".jsonl.gz"
 
     def _cut_torn_end(self) -> int:
-        """Remove a line or gzip member that breaks off, as a killed writer may leave one."""
+        """Remove an incomplete line or gzip member, which a killed writer may leave."""
         with os_errors_as_local(self.path, "write"), self.path.open("rb") as existing:
             whole = whole_members(existing) if self._compressed else whole_lines(existing)
             torn = existing.seek(0, os.SEEK_END) - whole
@@ -202,7 +202,7 @@ class AppendingFileWriter(LogWriter):
 
 
 def whole_lines(file: IO[bytes]) -> int:
-    """How many bytes of the file are lines that end."""
+    """How many bytes of the file are complete lines."""
     end = file.seek(0, os.SEEK_END)
     while end > 0:
         start = max(0, end - CHUNK_BYTES)
@@ -215,7 +215,7 @@ def whole_lines(file: IO[bytes]) -> int:
 
 
 def whole_members(file: IO[bytes]) -> int:
-    """How many bytes of the file are gzip members that end."""
+    """How many bytes of the file are complete gzip members."""
     whole = read = 0
     member = zlib.decompressobj(wbits=GZIP_BITS)
     while chunk := file.read(CHUNK_BYTES):

@@ -344,9 +344,9 @@ class Contact:
         self.offers.append(OfferedKeys(token, keys))
         del self.offers[:-OFFERS_MAX]
 
-    def withdraw_offers(self, guard: HandshakeCrypto) -> None:
+    def withdraw_offers(self, crypto: HandshakeCrypto) -> None:
         """What was offered to a key that it does not have any more is not offered."""
-        kept = [offer for offer in self.offers if guard.trusts(self.name, offer.keys.peer_key)]
+        kept = [offer for offer in self.offers if crypto.trusts(self.name, offer.keys.peer_key)]
         self.offers[:] = kept
 
     def try_follow_hint(self, now_ns: i64) -> bool:

@@ -70,9 +70,9 @@ class Directory:
     __slots__ = (
         "_by_peer_token",
         "_candidates",
+        "_crypto",
         "_expulsions",
         "_foreign_at_ns",
-        "_guard",
         "_heard",
         "_later",
         "_let_in",
@@ -103,10 +103,10 @@ class Directory:
         reports: list[Report],
         expulsions: Expulsions,
         open_to_strangers: bool,
-        guard: HandshakeCrypto | None,
+        crypto: HandshakeCrypto | None,
         meet_within_ns: i64,
     ) -> None:
-        self._guard: Final = guard
+        self._crypto: Final = crypto
         self._expulsions: Final = expulsions
         self._open_to_strangers: Final = open_to_strangers
         self._me: Final = me
@@ -194,8 +194,8 @@ class Directory:
         self._unmet_strangers.pop(contact.name, None)
         self.end_session(contact.session)
         self._drop_candidates(contact)
-        if self._guard is not None:
-            self._guard.forget(contact.name)
+        if self._crypto is not None:
+            self._crypto.forget(contact.name)
 
     def begin_session(self, session: Session) -> None:
         """Datagrams of this session are taken from now on."""
@@ -237,15 +237,15 @@ class Directory:
 
     def sessions_with_revoked_keys(self) -> list[Session]:
         """The sessions under keys that are not any more those of their peers."""
-        guard = self._guard
-        if guard is None:
+        crypto = self._crypto
+        if crypto is None:
             return []
         over: list[Session] = []
         for contact in self.by_name.values():
-            contact.withdraw_offers(guard)
+            contact.withdraw_offers(crypto)
             session = contact.session
             for keys in (session.channel.keys, session.channel.peer_keys):
-                if keys is not None and not guard.trusts(contact.name, keys.peer_key):
+                if keys is not None and not crypto.trusts(contact.name, keys.peer_key):
                     over.append(session)
                     break
         return over
@@ -280,8 +280,8 @@ class Directory:
 
         `RemoteError` if it has an envelope and we have no keys, or the other way round.
         """
-        guard = self._guard
-        if guard is None:
+        crypto = self._crypto
+        if crypto is None:
             self._report_foreign(address, "it has a key, and this node has none", now_ns)
             raise RemoteError("a greeting with a key, and there are no keys here")
         if not is_encrypted(data):
@@ -291,24 +291,24 @@ class Directory:
             raise RemoteError("a greeting without a key, where keys are required")
         try:
             if data[0] == KEYED_COOKIE:
-                self._retry_hello(guard.on_cookie(data, now_ns), now_ns)
+                self._retry_hello(crypto.on_cookie(data, now_ns), now_ns)
                 return None
             if data[0] == KEYED_HELLO:
-                challenge = guard.challenge(data, address, now_ns)
+                challenge = crypto.challenge(data, address, now_ns)
                 if challenge:
                     self._out.append(Datagram(address, challenge))
                     return None
-            letter = guard.decrypt(data)
+            message = crypto.decrypt(data)
         except RemoteError:
             self._report_foreign(
                 address, "it has another key than we know, or knows another of us", now_ns
             )
             raise
-        if letter is None:
+        if message is None:
             self.stale += 1
-        elif letter.is_answer() == (letter.text()[0] == HELLO):
+        elif message.is_answer() == (message.text()[0] == HELLO):
             raise RemoteError("a greeting in the wrong envelope")
-        return letter
+        return message
 
     def _retry_hello(self, name: str, now_ns: i64) -> None:
         contact = self.by_name.get(name)
@@ -328,49 +328,49 @@ class Directory:
                 self._refused.tell(contact.name, address, reason, now_ns)
 
     def receive(
-        self, kind: i64, address: object, reader: WireReader, letter: Envelope, now_ns: i64
+        self, kind: i64, address: object, reader: WireReader, message: Envelope, now_ns: i64
     ) -> Candidate | None:
         """Take in a hello or a welcome; who it proves to be there, if that is news."""
         oldest, newest = read_versions(reader)
         if newest < OLDEST_VERSION or oldest > VERSION:
-            if kind == HELLO and letter is None:
+            if kind == HELLO and message is None:
                 name = self.name_at(address)
                 self.denials.deny_version(name, oldest, newest, address, now_ns)
             else:
                 self.count_stale()
             return None
         greeting = read_greeting(reader, oldest, newest)
-        if letter is not None and not letter.is_from(greeting.name):
+        if message is not None and not message.verify_sender(greeting.name):
             self._report_foreign(address, "it has another key than we know", now_ns)
             raise RemoteError("a greeting under a name whose key its writer does not have")
         if self._expulsions.is_expelled(greeting.name, greeting.incarnation):
-            if letter is not None and kind == HELLO and letter.is_replayed():
-                self._repeat_answer(letter, greeting.name, address, now_ns)
+            if message is not None and kind == HELLO and message.is_replayed():
+                self._repeat_answer(message, greeting.name, address, now_ns)
             elif greeting.target == self._me.name:
-                self._on_expelled_greeting(kind, greeting, address, letter, now_ns)
+                self._on_expelled_greeting(kind, greeting, address, message, now_ns)
             return None
         if kind == WELCOME:
-            return self._on_welcome(greeting, address, letter, now_ns)
-        if letter is not None and self._repeat_answer(letter, greeting.name, address, now_ns):
+            return self._on_welcome(greeting, address, message, now_ns)
+        if message is not None and self._repeat_answer(message, greeting.name, address, now_ns):
             return None
         contact = self.by_name.get(greeting.name)
-        if letter is not None and contact is not None and contact.lives_twice(greeting):
+        if message is not None and contact is not None and contact.lives_twice(greeting):
             # With a key, and later than all before: there is nothing more to show.
             return Candidate(contact, greeting, address, self._tokens.fresh())
-        self._on_hello(greeting, address, letter, now_ns)
+        self._on_hello(greeting, address, message, now_ns)
         return None
 
     def receive_refusal(
-        self, address: object, reader: WireReader, letter: Envelope, now_ns: i64
+        self, address: object, reader: WireReader, message: Envelope, now_ns: i64
     ) -> None:
         """Somebody will not talk to us: worth reporting, once."""
         name, reason, stamp = read_refusal(reader)
-        if letter is not None and not letter.is_from(name):
+        if message is not None and not message.verify_sender(name):
             raise RemoteError("a refusal under a name whose key its writer does not have")
         contact = self.by_name.get(name)
-        if letter is not None and contact is not None and self._was_late(contact, stamp, now_ns):
+        if message is not None and contact is not None and self._was_late(contact, stamp, now_ns):
             return
-        if contact is None and letter is None:
+        if contact is None and message is None:
             contact = self.by_name.get(self.name_at(address))
         if contact is None:
             self.count_stale()
@@ -393,14 +393,14 @@ class Directory:
         contact = self.by_name.get(session.name)
         if contact is None:
             return None
-        if self._guard is not None:
+        if self._crypto is not None:
             # Anybody can have said so. A hello does no harm, if there are few of them.
             if contact.hello_at_ns == NEVER_NS and contact.try_follow_hint(now_ns):
                 self._say_hello(contact, now_ns)
             return None
         lifecycle = session.lifecycle
         leaves = lifecycle.ours != STAYING or lifecycle.theirs != STAYING
-        if leaves and not session.keeps:  # Who has a journal may have crashed while leaving.
+        if leaves and not session.has_journal:  # Who has a journal may have crashed while leaving.
             return session
         if contact.hello_at_ns == NEVER_NS:
             if contact.hello_token == 0:
@@ -495,7 +495,7 @@ class Directory:
         """
         if greeting.met <= self._me.incarnation:
             return False
-        if self.has_met and greeting.keeps & FORMER_IS_OVER:
+        if self.has_met and greeting.flags & FORMER_IS_OVER:
             return False  # Whoever comes after us is over, and so are we: we will be told.
         if proven:
             self._later = LaterLife(contact.name, greeting.met, address)
@@ -506,67 +506,69 @@ class Directory:
     # Greetings, inside.
 
     def _repeat_answer(
-        self, letter: HandshakeMessage, name: str, address: object, now_ns: i64
+        self, message: HandshakeMessage, name: str, address: object, now_ns: i64
     ) -> bool:
         """Whether this very hello had an answer, and gets the same again, or a later one had."""
-        before = letter.previous_reply()
+        before = message.previous_reply()
         if before:
             contact = self.by_name.get(name)
             where = None if contact is None else contact.address
             self._out.append(Datagram(address if where is None else where, before))
             return True
-        if letter.is_replayed():
+        if message.is_replayed():
             self.stale += 1
             if self.try_acquire_answer(now_ns):
-                self.denials.deny_late(letter, address)
+                self.denials.deny_late(message, address)
             return True
         return False
 
     def _was_late(self, contact: Contact, stamp: i64, now_ns: i64) -> bool:
         """Whether a hello of ours was late, and another one, that is not, has been said."""
-        guard = self._guard
-        if guard is None or stamp == 0 or not guard.stamp_above(stamp):
+        crypto = self._crypto
+        if crypto is None or stamp == 0 or not crypto.stamp_above(stamp):
             return False
         if contact.hello_at_ns != NEVER_NS and contact.try_follow_hint(now_ns):
             self._say_hello(contact, now_ns)
         return True
 
-    def _on_hello(self, greeting: Greeting, address: object, letter: Envelope, now_ns: i64) -> None:
+    def _on_hello(
+        self, greeting: Greeting, address: object, message: Envelope, now_ns: i64
+    ) -> None:
         """Somebody greets: answer, or refuse with the reason."""
         contact = self.by_name.get(greeting.name)
         denials = self.denials
         if greeting.target != self._me.name:
-            denials.deny(address, letter, f"this is {self._me.name}, not {greeting.target}")
+            denials.deny(address, message, f"this is {self._me.name}, not {greeting.target}")
         elif greeting.order != self._me.order:
-            denials.deny_order(greeting, address, letter, now_ns)
+            denials.deny_order(greeting, address, message, now_ns)
         elif greeting.name == self._me.name:
-            denials.deny_namesake(greeting, address, letter, now_ns)
+            denials.deny_namesake(greeting, address, message, now_ns)
         elif contact is None and self._open_to_strangers:
             self._reports.append(StrangerSeen(name=greeting.name, address=seen_at(address)))
         elif contact is None:
-            denials.deny_unknown(greeting, address, letter, now_ns)
+            denials.deny_unknown(greeting, address, message, now_ns)
         elif greeting.incarnation in contact.past_incarnations:
-            denials.deny_replaced(greeting, address, letter, now_ns)
-        elif not self._has_met_later(contact, greeting, address, letter is not None, now_ns):
-            self._welcome(contact, greeting, address, letter, now_ns)
+            denials.deny_replaced(greeting, address, message, now_ns)
+        elif not self._has_met_later(contact, greeting, address, message is not None, now_ns):
+            self._welcome(contact, greeting, address, message, now_ns)
 
     def _on_expelled_greeting(
-        self, kind: i64, greeting: Greeting, address: object, letter: Envelope, now_ns: i64
+        self, kind: i64, greeting: Greeting, address: object, message: Envelope, now_ns: i64
     ) -> None:
         """Somebody who is expelled greets, met or not; it may live, and not know it yet."""
         if kind == HELLO:
             # It may just be late. Should one be there, it understands the news by the welcome.
             newest = self._newest_number(greeting.name)
-            self.expelled_speakers.welcome(greeting, newest, address, letter, now_ns)
+            self.expelled_speakers.welcome(greeting, newest, address, message, now_ns)
             return
         contact = self.by_name.get(greeting.name)
         if contact is not None and contact.hello_token == greeting.echo != 0:
-            self.expelled_speakers.on_answer(greeting, address, letter, now_ns)
+            self.expelled_speakers.on_answer(greeting, address, message, now_ns)
             # It knows that token now: nobody else gets it.
             contact.set_hello_token(self._tokens.fresh(), 0)
 
     def _on_welcome(
-        self, greeting: Greeting, address: object, letter: Envelope, now_ns: i64
+        self, greeting: Greeting, address: object, message: Envelope, now_ns: i64
     ) -> Candidate | None:
         """An answer to a hello; who it proves to be there, if that is news."""
         contact = self.by_name.get(greeting.name)
@@ -583,16 +585,16 @@ class Directory:
             if self._has_met_later(contact, greeting, address, True, now_ns):
                 return None
             if contact.hello_for in (0, incarnation):
-                keys = None if letter is None else letter.session_keys(now_ns)
+                keys = None if message is None else message.session_keys(now_ns)
                 return Candidate(contact, greeting, address, contact.hello_token, keys)
             self._hello_with_new_token(contact, incarnation, now_ns)
         elif session.met and greeting.echo == session.token_in:
             if incarnation != session.incarnation:
                 self._hello_with_new_token(contact, incarnation, now_ns)
-            elif letter is not None and greeting.keeps & FORMER_IS_OVER:
+            elif message is not None and greeting.flags & FORMER_IS_OVER:
                 # It does not know our session any more, because we are over: it will say so.
                 return Candidate(
-                    contact, greeting, address, session.token_in, letter.session_keys(now_ns)
+                    contact, greeting, address, session.token_in, message.session_keys(now_ns)
                 )
         return None
 
@@ -601,7 +603,7 @@ class Directory:
         contact: Contact,
         greeting: Greeting,
         address: object,
-        letter: Envelope,
+        message: Envelope,
         now_ns: i64,
     ) -> None:
         session = contact.session
@@ -610,16 +612,16 @@ class Directory:
         elif self._is_remembered(session, greeting):
             token = greeting.echo
         elif contact.has_twin(greeting, address, now_ns):
-            self.denials.deny_twin(greeting, address, letter, now_ns)
+            self.denials.deny_twin(greeting, address, message, now_ns)
             return
         else:
             token = self._candidate_token(contact, greeting, address)
         answer = self._greeting(contact, token, greeting.token)
         where = contact.address if contact.address is not None else address
         data = write_greeting(WELCOME, answer)
-        if letter is not None:
-            data = letter.reply(data)
-            contact.offer(token, letter.session_keys(now_ns))
+        if message is not None:
+            data = message.reply(data)
+            contact.offer(token, message.session_keys(now_ns))
         self._out.append(Datagram(where, data))
 
     def _is_remembered(self, session: Session, greeting: Greeting) -> bool:
@@ -654,11 +656,11 @@ class Directory:
 
     def _hellos(self, name: str, greeting: Greeting, now_ns: i64) -> list[bytes]:
         """A hello, in an envelope for every key that the peer may have."""
-        guard = self._guard
-        if guard is None:
+        crypto = self._crypto
+        if crypto is None:
             return [write_greeting(HELLO, greeting)]
-        padded = write_greeting(HELLO, greeting, guard.greeting_size())
-        return guard.encrypt_hellos(name, padded, now_ns)
+        padded = write_greeting(HELLO, greeting, crypto.greeting_size())
+        return crypto.encrypt_hellos(name, padded, now_ns)
 
     def _hello_with_new_token(self, contact: Contact, incarnation: i64, now_ns: i64) -> None:
         """Another incarnation answers than the one that has our token: it gets one of its own."""

@@ -135,43 +135,40 @@ class Expulsions:
             return None
         return ExpulsionRecord(found.name, session.incarnation, found.by, found.reason)
 
-    def records_of(self, processes: list[int]) -> dict[int, ExpulsionRecord]:
-        """What is to be told of these, by their ids in the core."""
-        return {process: self._records[process] for process in processes}
+    def records_of(self, processes: list[int]) -> list[ExpulsionRecord]:
+        """What is to be told of these, which are ids in the core."""
+        return [self._records[process] for process in processes]
 
-    def read_notices(self, session: Session, records: list[ExpulsionRecord]) -> list[int]:
+    def on_notices(self, told_by: str, records: list[ExpulsionRecord]) -> list[int]:
         """A peer says who is expelled; their ids in the core."""
-        self._count_hearsay(session, records)
+        self._count_hearsay(told_by, records)
         processes: list[int] = []
         for record in records:
             for process in self._ids_up_to(record):
                 processes.append(process)
                 self.remember(process, record)
-        # Who tells of them need not be told: its own word may be the only one that comes.
-        session.noted(processes)
         return processes
 
-    def read_noted(self, session: Session, records: list[ExpulsionRecord]) -> list[int]:
-        """A peer has taken note of these; their ids in the core."""
+    def ids_up_to(self, records: list[ExpulsionRecord]) -> list[int]:
+        """The ids in the core of these expelled incarnations, and of all before them."""
         known: list[int] = []
         for record in records:
             for incarnation, processes in self._ids.get(record.name, {}).items():
                 if incarnation <= record.incarnation:
                     known += processes
-        session.noted(known)
         return known
 
-    def _count_hearsay(self, session: Session, records: list[ExpulsionRecord]) -> None:
+    def _count_hearsay(self, told_by: str, records: list[ExpulsionRecord]) -> None:
         """`RemoteError` if a peer tells of more that nobody here has heard of than may be true."""
         strange = 0
         for record in records:
             if self._known_id(record) < 0:
                 strange += 1
         if strange > 0:
-            strange += self._hearsay.get(session.name, 0)
+            strange += self._hearsay.get(told_by, 0)
             if strange > HEARSAY_MAX:
                 raise RemoteError(f"news of {strange} that nobody has heard of")
-            self._hearsay[session.name] = strange
+            self._hearsay[told_by] = strange
 
     def remember(self, process: i64, record: ExpulsionRecord) -> None:
         """From now on this incarnation is expelled."""
@@ -263,7 +260,7 @@ class ExpelledSpeakers:
         greeting: Greeting,
         newest: i64,
         address: object,
-        letter: HandshakeMessage | None,
+        message: HandshakeMessage | None,
         now_ns: i64,
     ) -> None:
         """Answer the hello of one who does not know yet that it is expelled.
@@ -283,15 +280,15 @@ class ExpelledSpeakers:
             return
         answer = self._me.greeting(greeting.name, token, greeting.token, newest, 0, True)
         data = write_greeting(WELCOME, answer)
-        if letter is not None:
-            data = letter.reply(data)
-        session = self._session(greeting, token, address, letter, now_ns)
+        if message is not None:
+            data = message.reply(data)
+        session = self._session(greeting, token, address, message, now_ns)
         self.add(session)
         self._out.append(Datagram(address, data))
         self.to_tell.append((session, GREETING_SIZE - len(data)))
 
     def on_answer(
-        self, greeting: Greeting, address: object, letter: HandshakeMessage | None, now_ns: i64
+        self, greeting: Greeting, address: object, message: HandshakeMessage | None, now_ns: i64
     ) -> None:
         """One that is expelled has answered a hello of ours: it is there, and is to be told.
 
@@ -299,7 +296,7 @@ class ExpelledSpeakers:
         """
         if self._expulsions.newest_of(greeting.name) == ME:
             return
-        session = self._session(greeting, greeting.echo, address, letter, now_ns)
+        session = self._session(greeting, greeting.echo, address, message, now_ns)
         self.by_token.pop(self._answered.get(greeting.name, 0), None)
         self._answered[greeting.name] = greeting.echo
         if len(self._answered) > EXPELLED_SPEAKERS_MAX:
@@ -328,11 +325,11 @@ class ExpelledSpeakers:
         greeting: Greeting,
         token: i64,
         address: object,
-        letter: HandshakeMessage | None,
+        message: HandshakeMessage | None,
         now_ns: i64,
     ) -> Session:
         """A session that leads nowhere."""
-        keys = None if letter is None else letter.session_keys(now_ns)
+        keys = None if message is None else message.session_keys(now_ns)
         process = self._expulsions.newest_of(greeting.name)
         session = Session(process, greeting.name, GREETING_SIZE, 0, 0, True, None)
         session.establish(greeting, token, address, False, keys, now_ns)

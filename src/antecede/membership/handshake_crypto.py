@@ -2,7 +2,7 @@
 
 Nothing here knows ciphers. With a `HandshakeCrypto`, hellos and welcomes travel in envelopes that
 only the one they are for can open, and that prove who wrote them; what an answered hello agrees on
-is a `SessionKeys`, and every datagram of the session is sealed. Without a guard nothing of this
+is a `SessionKeys`, and every datagram of the session is sealed. Without a crypto nothing of this
 happens.
 """
 
@@ -34,7 +34,7 @@ class HandshakeMessage:
         """Whether it answers a hello of ours; else it is a hello."""
 
     @abstractmethod
-    def is_from(self, name: str) -> bool:
+    def verify_sender(self, name: str) -> bool:
         """Whether nobody but `name` can have written it."""
 
     @abstractmethod
@@ -145,7 +145,7 @@ class SealedDatagram:
     def opened_in(self, session: Session, offers: list[OfferedKeys], token: i64) -> bytes:
         """The body of a datagram of this session, sealed with what either side had offered."""
         channel = session.channel
-        assert channel.keys is not None, "with a guard every channel has some"
+        assert channel.keys is not None, "with a crypto every channel has some"
         try:
             return self.decrypt_with(channel.peer_keys or channel.keys)
         except RemoteError:

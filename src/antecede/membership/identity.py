@@ -9,7 +9,7 @@ from typing import Final, final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.wire.handshake import FORMER_IS_OVER, KEEPS, Greeting
+from antecede.wire.handshake import FORMER_IS_OVER, HAS_JOURNAL, Greeting
 
 
 @final
@@ -17,8 +17,8 @@ class Identity:
     """What a node tells its peers about itself."""
 
     __slots__ = (
+        "has_journal",
         "incarnation",
-        "keeps",
         "name",
         "order",
         "payload_limit",
@@ -37,10 +37,10 @@ class Identity:
         payload_limit: int,
         socket_bytes: int,
         order: str = "",
-        keeps: bool = False,
+        has_journal: bool = False,
     ) -> None:
         # Whether it has a journal, and may come back as the same incarnation.
-        self.keeps: Final = keeps
+        self.has_journal: Final = has_journal
         self.name: Final = name
         # It may rise until the first peer is met.
         self.incarnation: i64 = incarnation
@@ -64,9 +64,9 @@ class Identity:
         former_is_over: bool = False,
     ) -> Greeting:
         """A hello or welcome to `target`, of which this incarnation was met here."""
-        keeps: i64 = KEEPS if self.keeps else 0
+        flags: i64 = HAS_JOURNAL if self.has_journal else 0
         if former_is_over:
-            keeps |= FORMER_IS_OVER
+            flags |= FORMER_IS_OVER
         return Greeting(
             self.name,
             target,
@@ -80,7 +80,7 @@ class Identity:
             order=self.order,
             met=met,
             delivered=delivered,
-            keeps=keeps,
+            flags=flags,
         )
 
 

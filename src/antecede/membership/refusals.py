@@ -82,43 +82,43 @@ class Denials:
         self._refused: Final = refused
         self.count: i64 = 0
 
-    def deny(self, address: object, letter: HandshakeMessage | None, reason: str) -> None:
+    def deny(self, address: object, message: HandshakeMessage | None, reason: str) -> None:
         """Say no, with this reason."""
         self.count += 1
         data = write_refusal(self._me.name, reason)
-        self._out.append(Datagram(address, data if letter is None else letter.reply(data)))
+        self._out.append(Datagram(address, data if message is None else message.reply(data)))
 
-    def deny_late(self, letter: HandshakeMessage, address: object) -> None:
+    def deny_late(self, message: HandshakeMessage, address: object) -> None:
         """Say no to a hello that was made before one that was answered, and when that was made.
 
         It was recorded, or a clock was set back. Only who made it can read the answer, and with
         that come again.
         """
-        said = write_refusal(self._me.name, LATE, letter.answered_stamp())
-        self._out.append(Datagram(address, letter.answer_late(said)))
+        said = write_refusal(self._me.name, LATE, message.answered_stamp())
+        self._out.append(Datagram(address, message.answer_late(said)))
 
     def deny_order(
-        self, greeting: Greeting, address: object, letter: HandshakeMessage | None, now_ns: i64
+        self, greeting: Greeting, address: object, message: HandshakeMessage | None, now_ns: i64
     ) -> None:
         """Say no to somebody with another order, and report it."""
         ours = self._me.order
-        self.deny(address, letter, f"{self._me.name} has the order {ours!r}; {SAME_ORDER}")
+        self.deny(address, message, f"{self._me.name} has the order {ours!r}; {SAME_ORDER}")
         reason = f"it has the order {greeting.order!r}, we {ours!r}; {SAME_ORDER}"
         self._refused.tell(greeting.name, address, reason, now_ns)
 
     def deny_unknown(
-        self, greeting: Greeting, address: object, letter: HandshakeMessage | None, now_ns: i64
+        self, greeting: Greeting, address: object, message: HandshakeMessage | None, now_ns: i64
     ) -> None:
         """Say no to somebody who is not a peer, and report it."""
-        self.deny(address, letter, f"{greeting.name} is not one of {self._me.name}'s peers")
+        self.deny(address, message, f"{greeting.name} is not one of {self._me.name}'s peers")
         reason = "it is not one of our peers; add it with add_peer"
         self._refused.tell(greeting.name, address, reason, now_ns)
 
     def deny_namesake(
-        self, greeting: Greeting, address: object, letter: HandshakeMessage | None, now_ns: i64
+        self, greeting: Greeting, address: object, message: HandshakeMessage | None, now_ns: i64
     ) -> None:
         """Say no to somebody who has this node's own name, and report it."""
-        self.deny(address, letter, f"{self._me.name} is this node's own name; {OWN_NAME}")
+        self.deny(address, message, f"{self._me.name} is this node's own name; {OWN_NAME}")
         reason = f"it has this node's own name; {OWN_NAME}"
         self._refused.tell(greeting.name, address, reason, now_ns)
 
@@ -132,7 +132,7 @@ class Denials:
         self._refused.tell(name, address, reason, now_ns)
 
     def deny_replaced(
-        self, greeting: Greeting, address: object, letter: HandshakeMessage | None, now_ns: i64
+        self, greeting: Greeting, address: object, message: HandshakeMessage | None, now_ns: i64
     ) -> None:
         """Say no to an incarnation that another has come after.
 
@@ -140,17 +140,17 @@ class Denials:
         and has been told that it is unknown now: it lives.
         """
         said = f"a later node named {greeting.name} has taken its place; {OWN_NAME}"
-        self.deny(address, letter, said)
+        self.deny(address, message, said)
         if greeting.echo != 0:
             reason = f"a later node of that name has taken its place, and both live; {OWN_NAME}"
             self._refused.tell(greeting.name, address, reason, now_ns)
 
     def deny_twin(
-        self, greeting: Greeting, address: object, letter: HandshakeMessage | None, now_ns: i64
+        self, greeting: Greeting, address: object, message: HandshakeMessage | None, now_ns: i64
     ) -> None:
         """Say no to a second process with the same journal, and report it."""
         said = f"{greeting.name} runs already, from another copy of this journal; {STOP_ONE}"
-        self.deny(address, letter, said)
+        self.deny(address, message, said)
         reason = f"a second process runs from a copy of its journal; {STOP_ONE}"
         self._refused.tell(greeting.name, address, reason, now_ns)
 

@@ -1,8 +1,7 @@
-"""Writes into a journal: in the loop, in a thread, or in the loop with a sync done by the kernel.
+"""Writes into a journal: in the loop if nothing is synced, or else in a thread.
 
-If nothing is synced, the loop itself writes: that is a copy in memory. Otherwise the loop writes
-and the kernel syncs, and a file is begun anew in a thread. Where the kernel cannot be asked, the
-thread does it all.
+A write that is not synced is a copy in memory. One that is synced waits for the disk, and the loop
+goes on meanwhile.
 """
 
 import asyncio
@@ -11,13 +10,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
-from antecede.core.errors import AntecedeError
 from antecede.durability.journal import Journal
-
-if TYPE_CHECKING:
-    from antecede.runtime.kernel_sync import KernelSync
 
 Work: TypeAlias = Callable[[], str]
 Then: TypeAlias = Callable[[str | Exception], None]
@@ -61,37 +56,14 @@ class CommitWriter:
     """Writes into one journal."""
 
     def __init__(
-        self,
-        journal: Journal,
-        loop: asyncio.AbstractEventLoop,
-        *,
-        threaded: bool,
-        kernel: "KernelSync | None" = None,
+        self, journal: Journal, loop: asyncio.AbstractEventLoop, *, threaded: bool
     ) -> None:
         self._journal: Final = journal
         self._thread: Final = CommitThread("antecede-journal", loop) if threaded else None
-        self._kernel: Final = kernel
-        self._then: Then | None = None
 
     def put(self, body: bytes, snapshot: list[bytes] | None, then: Then) -> None:
         """Commit these records, or begin a new file with a snapshot."""
-        if snapshot is not None:
-            self._do(partial(self._journal.rotate_file, snapshot), then)
-        elif self._kernel is not None:
-            self._write_and_sync(self._kernel, body, then)
-        else:
-            self._do(partial(self._journal.commit_body, body), then)
-
-    def stop(self) -> None:
-        """Wait until what was begun is done; nothing more may be put."""
-        if self._thread is not None:
-            self._thread.stop()
-        if self._kernel is not None:
-            self._kernel.stop()
-
-    def _do(self, write: Callable[[], None], then: Then) -> None:
-        """Write here, or in the thread."""
-        work = partial(self._then_room, write)
+        work = partial(self._write, body, snapshot)
         if self._thread is not None:
             self._thread.do(work, then)
             return
@@ -101,30 +73,15 @@ class CommitWriter:
             result = error
         then(result)
 
-    def _then_room(self, write: Callable[[], None]) -> str:
+    def stop(self) -> None:
+        """Wait until what was begun is done; nothing more may be put."""
+        if self._thread is not None:
+            self._thread.stop()
+
+    def _write(self, body: bytes, snapshot: list[bytes] | None) -> str:
         """Write; why there is no room for more."""
-        write()
+        if snapshot is None:
+            self._journal.commit_body(body)
+        else:
+            self._journal.rotate_file(snapshot)
         return self._journal.shortage()
-
-    def _write_and_sync(self, kernel: "KernelSync", body: bytes, then: Then) -> None:
-        try:
-            descriptor = self._journal.append_body(body)
-        except AntecedeError as error:
-            then(error)
-            return
-        self._then = then
-        try:
-            kernel.sync(descriptor, self._on_synced)
-        except OSError:
-            self._do(self._journal.sync_appended, then)
-
-    def _on_synced(self, error: int) -> None:
-        then = self._then
-        assert then is not None, "something was put"
-        self._then = None
-        try:
-            self._journal.on_synced(error)
-            result: str | Exception = self._journal.shortage()
-        except AntecedeError as failed:
-            result = failed
-        then(result)

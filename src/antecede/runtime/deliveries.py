@@ -72,6 +72,8 @@ class Deliveries:
         self.is_ahead = False
         """Whether more has been taken than anybody has asked for."""
         self._consumer: asyncio.Task[object] | None = None
+        # A plain function, or the task that awaits one that is not.
+        self._has_handler = False
         self._handler: Handler | None = None
         self._handler_task: asyncio.Task[None] | None = None
         # Whether a plain function is being called now.
@@ -117,7 +119,8 @@ class Deliveries:
         self._take()
         taken = list(self._queue)
         self._queue.clear()
-        self._begin_share(0)
+        self._share = 0
+        self._on_prefetch_taken()
         if self.confirming is not None:
             self.confirming.hand(asked, taken)
         return taken
@@ -127,45 +130,41 @@ class Deliveries:
 
         False if there is nothing, or if already `limit` bytes of it wait for somebody to ask.
         """
-        held = sum(len(message.payload) + MESSAGE_COST for message in self._queue)
-        if held >= limit or not self._take():
+        if not self._endpoint.inbox.messages:
             return False
+        if sum(len(message.payload) + MESSAGE_COST for message in self._queue) >= limit:
+            return False
+        self._take()
         self.is_ahead = True
         return True
 
-    def _take(self) -> bool:
+    def _take(self) -> None:
         """Take what has come, if anything has."""
-        if not self._endpoint.inbox.messages:
-            return False
-        self._queue.extend(self._endpoint.take_inbox())
-        self._consumed()
-        return True
+        if self._endpoint.inbox.messages:
+            self._queue.extend(self._endpoint.take_inbox())
+            self._consumed()
 
-    def _begin_share(self, size: int) -> None:
-        """So much is handed over before the loop gets a turn."""
-        self._share = size
-        if self.is_ahead and size == len(self._queue):
-            # That was all that had been taken ahead: others may go on.
+    def _on_prefetch_taken(self) -> None:
+        """If that is all that had been taken ahead, others may go on."""
+        if self.is_ahead and self._share == len(self._queue):
             self.is_ahead = False
             self._consumed()
 
     def set_handler(self, handler: Handler) -> None:
         """Call `handler` with every message from now on."""
-        if self._has_handler():
+        if self._has_handler:
             raise LocalError("there is a handler already: one ordered point of delivery per node")
         self._handler = handler
+        self._has_handler = True
         if self.confirming is not None:
             self.confirming.stop_by_asking()
         self._share = 0
         self._loop.call_soon(self._call, handler)
         self._changed.notify()  # Whoever waits for a message is told that the handler gets it.
 
-    def _has_handler(self) -> bool:
-        return self._handler is not None or self._handler_task is not None
-
     def check_asker(self) -> None:
         """`LocalError` if a handler gets the messages, unless it is the handler who asks."""
-        if self._calling or not self._has_handler():
+        if self._calling or not self._has_handler:
             return
         task = asyncio.current_task(self._loop)
         if task is None or task is not self._handler_task:
@@ -208,7 +207,7 @@ class Deliveries:
         if self.confirming is not None:
             self.confirming.end()
         unread = self.unread()
-        if unread and not self._waiting and not self._has_handler():
+        if unread and not self._waiting and not self._has_handler:
             left = messages_text(unread)
             log.warning("%s: closed with %s that nobody has read", self._name, left)
         self.notify()
@@ -256,7 +255,9 @@ class Deliveries:
         if not self._share:  # Another task may have begun one meanwhile.
             if not self._queue:
                 self._take()
-            self._begin_share(min(TURN_MESSAGES, len(self._queue)))
+            self._share = min(TURN_MESSAGES, len(self._queue))
+            if self.is_ahead:
+                self._on_prefetch_taken()
         return self._share > 0
 
     def _has_news(self) -> bool:
@@ -276,7 +277,9 @@ class Deliveries:
         nested, self._calling = self._calling, True
         try:
             if self.confirming is not None:
-                self._call_kept(handler, self.confirming.handling, self.confirming.by_returning)
+                self._call_confirming(
+                    handler, self.confirming.handling, self.confirming.by_returning
+                )
             else:
                 self._call_with_each(handler)
         finally:
@@ -292,7 +295,9 @@ class Deliveries:
             if self._try_await(handler, message, self._handled(handler, message)):
                 return
 
-    def _call_kept(self, handler: Handler, handling: UnconfirmedDeliveries, confirms: bool) -> None:
+    def _call_confirming(
+        self, handler: Handler, handling: UnconfirmedDeliveries, confirms: bool
+    ) -> None:
         """The same with a journal, where what a plain function has returned from is confirmed."""
         last = len(self._queue) - TURN_MESSAGES
         while self._handler is not None and (left := len(self._queue) - max(0, last)) > 0:

@@ -13,7 +13,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Generator
 from functools import partial
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from antecede.core.errors import AntecedeError
 from antecede.durability.errors import JournalFailed, JournalFull, JournalUnavailable
@@ -30,9 +30,6 @@ from antecede.runtime.notifier import Notifier
 from antecede.runtime.observe.stats import JournalStats
 from antecede.runtime.turn import Turn
 from antecede.transport.datagram import Datagram
-
-if TYPE_CHECKING:
-    from antecede.runtime.kernel_sync import KernelSync
 
 FULL_SECONDS: Final = 0.2
 """A write for which there was no room is tried again after 0.2 s."""
@@ -53,15 +50,12 @@ class OpenJournal:
         core: list[bytes],
         *,
         threaded: bool,
-        kernel: "KernelSync | None" = None,
     ) -> None:
         self.journal: Final = journal
         self.recorder: Final = recorder
         self.core: Final = core
         """What the core of the former process had written."""
-        self.writer: Final = CommitWriter(
-            journal, asyncio.get_running_loop(), threaded=threaded, kernel=kernel
-        )
+        self.writer: Final = CommitWriter(journal, asyncio.get_running_loop(), threaded=threaded)
 
     def close(self) -> None:
         """Give it up; what is being written is finished."""

@@ -77,9 +77,14 @@ class Notifier:
     def resume(self) -> None:
         """Let all who wait go on at once: not within a task, where only one can run."""
         waiters, self.waiters = self.waiters, []
-        for waiter in waiters:
-            if not waiter.done():
-                waiter.resume()
+        try:
+            for waiter in waiters:
+                if not waiter.done():
+                    waiter.resume()
+        except BaseException:
+            # It ends the program. If that goes on all the same, so do the others.
+            self.waiters[:0] = [waiter for waiter in waiters if not waiter.done()]
+            raise
 
     async def wait(self) -> None:
         """Wait until somebody notifies."""

@@ -1,6 +1,5 @@
 """Opening a node: settings gathered, carrier bound, journal read, core made, event log begun."""
 
-import asyncio
 import logging
 import os
 import secrets
@@ -213,7 +212,7 @@ def start_with_journal(
         payload_limit=settings.payload_limit,
         socket_bytes=carrier.socket_bytes,
         order=settings.protocol,
-        keeps=opened is not None,
+        has_journal=opened is not None,
     )
     cumulative = settings.order != "none"
     core = make_core(settings)
@@ -290,21 +289,11 @@ def open_journal(settings: Settings, tokens: TokenSource, disk: Disk | None) -> 
             f"the order {settings.order!r} keeps no journal; {', '.join(JOURNALED_ORDERS)} do: "
             "choose one of them, or leave journal out"
         )
-    from antecede.runtime.kernel_sync import kernel_sync
-
     threaded = disk is None and settings.durable == "sync"
-    kernel = kernel_sync(asyncio.get_running_loop()) if threaded else None
     if disk is None:
-        # If the kernel syncs, a write must not wait for that.
-        kind = SyncedDisk if threaded and kernel is None else Disk
-        disk = kind(settings.journal)
+        disk = (SyncedDisk if threaded else Disk)(settings.journal)
     journal = Journal(disk, durable=settings.durable, limit_bytes=settings.journal_limit)
-    try:
-        recorder, core = read_journal(settings, tokens, journal)
-    except BaseException:
-        if kernel is not None:
-            kernel.stop()
-        raise
+    recorder, core = read_journal(settings, tokens, journal)
     if journal.torn_bytes:
         log.warning(
             "%s: the last %d bytes of the journal are of a commit that was not finished, and are "
@@ -314,7 +303,7 @@ def open_journal(settings: Settings, tokens: TokenSource, disk: Disk | None) -> 
             settings.name,
             journal.torn_bytes,
         )
-    return OpenJournal(journal, recorder, core, threaded=threaded, kernel=kernel)
+    return OpenJournal(journal, recorder, core, threaded=threaded)
 
 
 def read_journal(

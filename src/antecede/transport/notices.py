@@ -1,7 +1,8 @@
-"""What one peer is told of expulsions, and which of its own notices are acknowledged.
+"""What is written to one peer of expulsions.
 
-Ids are this node's own, as the core knows them; on the wire an incarnation is its name and number.
-Of each name only the newest expelled incarnation is told, which stands for all before it.
+Who has still to acknowledge what is decided in the core; these are the records of it, by name and
+number, to be written and written again. Of each name only the newest expelled incarnation is told,
+which stands for all before it.
 """
 
 from typing import final
@@ -21,70 +22,70 @@ from antecede.wire.handshake import cut_text
 
 @final
 class Notices:
-    """Expulsions that one peer has still to acknowledge, and those that it has told us of."""
+    """What is to be written to one peer of expulsions: notices, and acknowledgements of its own."""
 
-    __slots__ = ("_notices_due", "_told", "acks_due", "due", "unacked")
+    __slots__ = ("_acks", "_unacked", "_unwritten", "due")
 
     def __init__(self) -> None:
-        # By their ids in the core.
-        self.unacked: dict[int, ExpulsionRecord] = {}
-        self.acks_due: dict[int, ExpulsionRecord] = {}
-        # Whether to say so now though nothing else leaves, and how many of them have left.
-        self._notices_due = False
-        self._told: i64 = 0
+        # What the peer has still to acknowledge, as the core says, and what of it is to be written
+        # now though nothing else leaves.
+        self._unacked: list[ExpulsionRecord] = []
+        self._unwritten: list[ExpulsionRecord] = []
+        # What it has told us of, and has to hear that we know, by name.
+        self._acks: dict[str, ExpulsionRecord] = {}
         # Whether anything is to be written.
         self.due = False
 
-    def owe(self, records: dict[int, ExpulsionRecord]) -> None:
-        """The peer is to be told of these."""
-        self.unacked.update(records)
+    def is_empty(self) -> bool:
+        """Whether everything was acknowledged, on both sides."""
+        return not self._unacked and not self._acks
+
+    def tell(self, records: list[ExpulsionRecord]) -> None:
+        """The peer has to acknowledge these: write all of them."""
+        self._unacked = newest_records(records)
         self.repeat()
 
-    def on_acked(self, processes: list[int]) -> None:
-        """The peer has acknowledged these."""
-        for process in processes:
-            self.unacked.pop(process, None)
+    def on_acked(self, left: list[ExpulsionRecord]) -> None:
+        """Only these are left to be acknowledged."""
+        self._unacked = newest_records(left)
+        names = {record.name: True for record in self._unacked}
+        self._unwritten = [record for record in self._unwritten if record.name in names]
+        self._update()
 
-    def owe_acks(self, records: dict[int, ExpulsionRecord]) -> None:
-        """The peer is to be told that these are noted here."""
-        self.acks_due.update(records)
+    def acknowledge(self, records: list[ExpulsionRecord]) -> None:
+        """The peer is to be told that these are expelled here, too."""
+        for record in newest_records([*self._acks.values(), *records]):
+            self._acks[record.name] = record
         self._update()
 
     def repeat(self) -> None:
         """Tell the peer of everything that it has still to acknowledge."""
-        self._notices_due = len(self.unacked) > 0
-        self._told = 0
+        self._unwritten = list(self._unacked)
         self._update()
 
     def reset(self) -> None:
         """The peer is met again: it will repeat what it has told, and so do we."""
-        self.acks_due.clear()
+        self._acks.clear()
         self.repeat()
 
     def write(self, writer: BytesWriter, room: i64) -> bool:
         """Append what there is, as far as there is room; whether any of it are notices."""
-        notices = self._notices_due
+        notices = len(self._unwritten) > 0
         if notices:
-            everything = newest_records(list(self.unacked.values()))
-            records = records_that_fit(everything[self._told :], room >> 1)
+            records = records_that_fit(self._unwritten, room >> 1)
             write_expulsion_records(writer, EXPULSIONS, records, True)
-            self._told += len(records)
-            self._notices_due = self._told < len(everything)
-        if self.acks_due:
+            del self._unwritten[: len(records)]
+        if self._acks:
             # What finds no room is said in the next datagram.
-            records = records_that_fit(newest_records(list(self.acks_due.values())), room >> 1)
+            records = records_that_fit(list(self._acks.values()), room >> 1)
             write_expulsion_records(writer, EXPULSIONS_ACKED, records, False)
-            names = {record.name: True for record in records}
-            self.acks_due = {
-                process: record
-                for process, record in self.acks_due.items()
-                if record.name not in names
-            }
+            for record in records:
+                del self._acks[record.name]
         self._update()
         return notices
 
     def _update(self) -> None:
-        self.due = self._notices_due or len(self.acks_due) > 0
+        self.due = len(self._unwritten) > 0 or len(self._acks) > 0
 
 
 def newest_records(records: list[ExpulsionRecord]) -> list[ExpulsionRecord]:

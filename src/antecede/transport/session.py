@@ -30,9 +30,8 @@ from antecede.transport.rate_limiter import RateLimiter
 from antecede.transport.recovery.ack_ranges import AckRanges
 from antecede.transport.recovery.in_flight import SentDatagram
 from antecede.transport.seals import SessionKeys
-from antecede.wire.expulsions import ExpulsionRecord
 from antecede.wire.frames import FRAME_OVERHEAD_MAX
-from antecede.wire.handshake import KEEPS, VERSION, Greeting
+from antecede.wire.handshake import HAS_JOURNAL, VERSION, Greeting
 
 ME: Final = 0
 """This node's id in its own core; the sessions with its peers are 1, 2, 3, …"""
@@ -73,9 +72,9 @@ class Session:
         "channel",
         "datagrams_out",
         "frame_assemblers",
+        "has_journal",
         "id",
         "incarnation",
-        "keeps",
         "last_sent_ns",
         "lifecycle",
         "marked",
@@ -120,7 +119,7 @@ class Session:
         # Who it is: known when it is met.
         self.incarnation: i64 = 0
         # Whether it has a journal, and until it is met, how far our ids had got before a crash.
-        self.keeps = False
+        self.has_journal = False
         self.sent_before: i64 = 0
         # The newest version of datagrams that both sides speak.
         self.version: i64 = 0
@@ -176,7 +175,7 @@ class Session:
 
     def seems_gone(self, now_ns: i64) -> bool:
         """Whether the peer has said bye and answers no more; one with a journal may come back."""
-        if self.keeps and not self.left:
+        if self.has_journal and not self.left:
             return False
         return self.lifecycle.seems_gone(self.channel.path.probes, now_ns)
 
@@ -205,7 +204,7 @@ class Session:
         self.channel = Channel(self._limits, greeting.window, greeting.socket_bytes, keys, carried)
         self.address = PeerAddress(address, fixed_address)
         self.incarnation = greeting.incarnation
-        self.keeps = greeting.keeps & KEEPS != 0
+        self.has_journal = greeting.flags & HAS_JOURNAL != 0
         self.version = min(greeting.newest, VERSION)
         if greeting.payload_limit < self.payload_limit:
             self.payload_limit = greeting.payload_limit
@@ -310,16 +309,6 @@ class Session:
         self.channel.send_queue.clear()
 
     # Expulsions.
-
-    def owe_notices(self, records: dict[int, ExpulsionRecord]) -> None:
-        """The peer is to be told of these; until it has noted them no message or permit leaves."""
-        self.notices.owe(records)
-        self.channel.send_queue.block(True)
-
-    def noted(self, processes: list[int]) -> None:
-        """The peer has noted these."""
-        self.notices.on_acked(processes)
-        self.channel.send_queue.block(len(self.notices.unacked) > 0)
 
     def set_told_of_expulsion(self) -> None:
         """The peer was told that it is expelled itself."""

@@ -37,7 +37,7 @@ OLDEST_VERSION: Final = 2
 ADVICE_VERSION: Final = 3
 """From this version on nodes understand the frames `WAITING` and `MEMBERS`."""
 
-KEEPS: Final = 1
+HAS_JOURNAL: Final = 1
 """The sender of a greeting has a journal: it may crash and come back as the same incarnation."""
 
 FORMER_IS_OVER: Final = 2
@@ -64,8 +64,8 @@ class Greeting:
     __slots__ = (
         "delivered",
         "echo",
+        "flags",
         "incarnation",
-        "keeps",
         "met",
         "name",
         "newest",
@@ -94,7 +94,7 @@ class Greeting:
         order: str = "",
         met: i64 = 0,
         delivered: i64 = 0,
-        keeps: i64 = 0,
+        flags: i64 = 0,
     ) -> None:
         self.name: Final = name
         self.target: Final = target
@@ -116,8 +116,8 @@ class Greeting:
         # id of it that was delivered. Who begins a session anew sends what comes after that.
         self.met: i64 = met
         self.delivered: i64 = delivered
-        # Whether the sender has a journal, in bits: `KEEPS`, `FORMER_IS_OVER`.
-        self.keeps: i64 = keeps
+        # Whether the sender has a journal, in bits: `HAS_JOURNAL`, `FORMER_IS_OVER`.
+        self.flags: i64 = flags
 
 
 def write_greeting(kind: i64, greeting: Greeting, size: i64 = GREETING_SIZE) -> bytes:
@@ -139,7 +139,7 @@ def write_greeting(kind: i64, greeting: Greeting, size: i64 = GREETING_SIZE) -> 
     write_text(writer, greeting.order)
     write_varint(writer, greeting.met)
     write_varint(writer, greeting.delivered)
-    write_varint(writer, greeting.keeps)
+    write_varint(writer, greeting.flags)
     if kind == HELLO and len(writer) < size:
         writer.write(bytes(size - len(writer)))
     return writer.getvalue()
@@ -179,7 +179,7 @@ def read_greeting(reader: WireReader, oldest: int, newest: int) -> Greeting:
     greeting.order = read_text(reader, NAME_LIMIT)
     greeting.met = reader.varint()
     greeting.delivered = reader.varint()
-    greeting.keeps = reader.varint()
+    greeting.flags = reader.varint()
     if greeting.process >= ID_LIMIT:
         raise RemoteError(f"a process id of {greeting.process}, which fits no event log")
     return greeting

@@ -15,35 +15,10 @@ from antecede.eventlog.parquet import ArrowTable, reading
 from antecede.eventlog.rules import JUDGED
 from antecede_audit.eventlog.tables import read_event_table
 from antecede_audit.jobs.limits import ROWS_MAX, fits_here
+from antecede_audit.measure import profile as profiles
 from antecede_audit.measure.distributions import by_run, merged
 from antecede_audit.measure.instants import in_order, instants_of
-from antecede_audit.measure.profile import (
-    COPIES,
-    DISTRIBUTIONS,
-    NOMINAL,
-    RECORDED,
-    TABLES,
-    TIMELINE,
-    RunProfile,
-    buckets_in,
-    channels_of,
-    merged_processes,
-    moments_of_copies,
-    no_messages,
-    nominal_copies,
-    processes_of_channels,
-    processes_of_messages,
-    processes_of_names,
-    profile_of,
-    slices_of,
-    tally_channels,
-    tally_flights,
-    tally_moments,
-    tally_processes,
-    tally_structure,
-    tally_times,
-    times_of,
-)
+from antecede_audit.measure.profile import COPIES, NOMINAL, RECORDED, RunProfile
 from antecede_audit.measure.structure import COLUMNS, structured
 from antecede_audit.paths import is_local_path
 
@@ -70,9 +45,9 @@ def profile_here(
     messages = {run: read(files, columns) for run, files in sorted(wanted.items())}
     messages = {run: rows for run, rows in messages.items() if len(rows)}
     if not messages:
-        raise LocalError(no_messages(source, run_id))
+        raise LocalError(profiles.no_messages(source, run_id))
     structure = pa.concat_tables(structured(run, rows) for run, rows in messages.items())
-    copies = nominal_copies(structure)
+    copies = profiles.nominal_copies(structure)
     if logs:
         # A run without a log is one in which nothing has happened.
         recorded = [instants_in(run, logs[run]) for run in messages if run in logs]
@@ -97,30 +72,36 @@ def profiled(
     out: Path,
 ) -> list[RunProfile]:
     """Profile these runs, and write their tables."""
-    channels = channels_of(workload)
-    counted = [processes_of_channels(channels), processes_of_messages(workload)]
-    processes = merged_processes(pa.concat_tables([*counted, processes_of_names(names)]))
-    when = merged(tally_times(copies))
-    runs = {run: times_of(found) for run, found in by_run(when).items()}
-    moments = in_order(moments_of_copies(copies)).to_batches()
-    parts = [when, tally_flights(copies), *tally_moments(moments, runs)]
-    parts += [tally_processes(processes), tally_channels(channels)]
-    parts += tally_structure(structure.to_batches())
+    channels = profiles.channels_of(workload)
+    counted = [
+        profiles.processes_of_channels(channels),
+        profiles.processes_of_messages(workload),
+        profiles.processes_of_names(names),
+    ]
+    processes = profiles.merged_processes(pa.concat_tables(counted))
+    when = merged(profiles.tally_times(copies))
+    runs = {run: profiles.times_of(found) for run, found in by_run(when).items()}
+    moments = in_order(profiles.moments_of_copies(copies)).to_batches()
+    parts = [when, profiles.tally_flights(copies), *profiles.tally_moments(moments, runs)]
+    parts += [profiles.tally_processes(processes), profiles.tally_channels(channels)]
+    parts += profiles.tally_structure(structure.to_batches())
     found = by_run(merged(pa.concat_tables(parts)))
-    slices = [row for run, tallies in found.items() for row in slices_of(run, tallies)]
+    slices = [row for run, tallies in found.items() for row in profiles.slices_of(run, tallies)]
     buckets = [
-        row for run, of in found.items() for row in buckets_in(run, of, times, sampled=False)
+        row
+        for run, tallies in found.items()
+        for row in profiles.buckets_in(run, tallies, times, sampled=False)
     ]
     tables = {
         "processes": processes.sort_by([("run_id", "ascending"), ("process", "ascending")]),
         "channels": channels.sort_by([(name, "ascending") for name in channels.column_names[:3]]),
-        "distributions": pa.Table.from_pylist(buckets, DISTRIBUTIONS),
-        "timeline": pa.Table.from_pylist(slices, TIMELINE),
+        "distributions": pa.Table.from_pylist(buckets, profiles.DISTRIBUTIONS),
+        "timeline": pa.Table.from_pylist(slices, profiles.TIMELINE),
     }
-    with replace_folder_atomically(out.absolute(), list(TABLES)) as stage:
+    with replace_folder_atomically(out.absolute(), list(profiles.TABLES)) as stage:
         for name, table in tables.items():
             write(stage / name, table, found)
-    return [profile_of(run, tallies, times) for run, tallies in sorted(found.items())]
+    return [profiles.profile_of(run, tallies, times) for run, tallies in sorted(found.items())]
 
 
 def instants_in(run: str, files: Sequence[Path]) -> ArrowTable:

@@ -26,7 +26,7 @@ Tally: TypeAlias = dict[str, Any]
 STEPS_BITS: Final = 6
 STEPS: Final = 1 << STEPS_BITS
 POWERS: Final = np.left_shift(1, np.arange(63, dtype=np.int64))
-"""As many of them as are no greater than a number, so many binary digits it has."""
+"""The powers of two up to 2**62. As many of them as are up to a number, it has binary digits."""
 
 HALF_BITS: Final = 32
 LOW_HALF: Final = (1 << HALF_BITS) - 1

@@ -25,16 +25,16 @@ from antecede_audit.measure.distributions import tally
 from antecede_audit.measure.instants import travelling
 
 COPIES_MAX: Final = 4_000_000
-"""How many copies of one run are looked at, in one task or in all stretches: at most 2 GB."""
+"""At most 4 million copies of one run are looked at, in one task or in all stretches: 2 GB."""
 
 STRETCHES: Final = 16
-"""So many stretches are looked at of a run that is too large."""
+"""Of a run that is too large 16 stretches are looked at."""
 
 PAST_SHARE: Final = 0.5
-"""This part of a stretch is only there to be the past of the rest."""
+"""The first half of a stretch is only there to be the past of the rest."""
 
 ACCURACY_MAX: Final = 200_000
-"""Where stretches begin and end is known to one part in so many of all copies."""
+"""Where stretches begin and end is known to one part in 200,000 of all copies."""
 
 Column: TypeAlias = Sequence[int]
 

@@ -29,7 +29,7 @@ from antecede_audit.measure.instants import (
     walked,
 )
 from antecede_audit.measure.quantities import MEASURES
-from antecede_audit.measure.runs import count_of, counted, greatest_of
+from antecede_audit.measure.runs import count_of, greatest_of, tally_sum
 from antecede_audit.measure.structure import runs_in, values_of
 
 Tallies: TypeAlias = Mapping[str, Sequence[Tally]]
@@ -179,9 +179,14 @@ def nominal_copies(structure: ArrowTable) -> ArrowTable:
     return pa.table(columns).cast(COPIES)
 
 
+def nominal_moments(structure: ArrowTable) -> ArrowTable:
+    """What `moments_of_copies` gives of them."""
+    return moments_of_copies(nominal_copies(structure))
+
+
 def tally_times(copies: ArrowTable) -> ArrowTable:
     """When copies were submitted and delivered: `TALLIES`."""
-    parts = [counted(copies, name, copies[name]) for name in ("submitted_ns", "delivered_ns")]
+    parts = [tally_sum(copies, name, copies[name]) for name in ("submitted_ns", "delivered_ns")]
     return pa.concat_tables(parts)
 
 
@@ -363,12 +368,12 @@ def tally_processes(processes: ArrowTable) -> ArrowTable:
     columns = {"process_messages": "messages", "out_degree": "out_degree", "in_degree": "in_degree"}
     runs = processes["run_id"]
     parts = [tally(runs, measure, processes[name]) for measure, name in columns.items()]
-    return pa.concat_tables([*parts, counted(processes, "copies", processes["copies_sent"])])
+    return pa.concat_tables([*parts, tally_sum(processes, "copies", processes["copies_sent"])])
 
 
 def tally_channels(channels: ArrowTable) -> ArrowTable:
     """How many channels there are: `TALLIES`. In: `CHANNELS`, a row for each."""
-    return counted(channels, "channels", channels["copies"])
+    return tally_sum(channels, "channels", channels["copies"])
 
 
 # What is found.
@@ -448,3 +453,41 @@ def buckets_in(run_id: str, tallies: Tallies, times: str, *, sampled: bool) -> l
         for measure, rows in distributions_in(tallies, times, sampled=sampled).items()
         for one in sorted(rows, key=lambda one: int(one["bucket"]))
     ]
+
+
+# The summary.
+
+
+COUNTS: Final = (
+    "messages",
+    "copies",
+    "processes",
+    "channels",
+    "conversations",
+    "spontaneous",
+    "stuck",
+    "first_ns",
+    "last_ns",
+)
+
+
+def summary_object(source: str, runs: Sequence[RunProfile]) -> dict[str, object]:
+    """What `summary.json` says."""
+    return {
+        "source": source,
+        "runs": {run.run_id: run_object(run) for run in runs},
+        "meaning": {
+            name: f"{measure.meaning} ({measure.unit})" if measure.unit else measure.meaning
+            for name, measure in MEASURES.items()
+        },
+    }
+
+
+def run_object(run: RunProfile) -> dict[str, object]:
+    """What `summary.json` says about one run."""
+    counts: dict[str, object] = {name: getattr(run, name) for name in COUNTS}
+    measures = {
+        name: run.distributions[name].figures() for name in MEASURES if name in run.distributions
+    }
+    estimated = None if run.sampled is None else {"messages": run.sampled, "of": run.messages}
+    return {"times": run.times, **counts, "estimated_from": estimated, "measures": measures}

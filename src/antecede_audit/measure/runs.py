@@ -90,9 +90,9 @@ def tally_copies(instants: ArrowTable) -> ArrowTable:
     delivered = copies.filter(pc.is_valid(copies["delivered_ns"]))
     parts = [
         tally_messages(instants),
-        counted(copies, "copies", copies["submitted_ns"]),
-        counted(delivered, "delivered", delivered["delivered_ns"]),
-        counted(instants, "delivered_ns", instants["delivered_ns"]),
+        tally_sum(copies, "copies", copies["submitted_ns"]),
+        tally_sum(delivered, "delivered", delivered["delivered_ns"]),
+        tally_sum(instants, "delivered_ns", instants["delivered_ns"]),
         *tallies_of_transit(copies),
     ]
     parts += [
@@ -101,7 +101,7 @@ def tally_copies(instants: ArrowTable) -> ArrowTable:
     return pa.concat_tables(parts)
 
 
-def counted(rows: ArrowTable, measure: str, values: ArrowArray) -> ArrowTable:
+def tally_sum(rows: ArrowTable, measure: str, values: ArrowArray) -> ArrowTable:
     """The values of a measure of which only count, sum, least and greatest matter: one bucket."""
     return tally(rows["run_id"], measure, values, buckets=pa.repeat(0, len(rows)))
 
@@ -110,7 +110,7 @@ def tally_messages(instants: ArrowTable) -> ArrowTable:
     """How many messages there were, and when the first was submitted."""
     messages = instants.group_by([*MESSAGE], use_threads=False)
     first = messages.aggregate([("submitted_ns", "min")])
-    return counted(first, "messages", first["submitted_ns_min"])
+    return tally_sum(first, "messages", first["submitted_ns_min"])
 
 
 def tallies_of_transit(copies: ArrowTable) -> list[ArrowTable]:
@@ -123,8 +123,8 @@ def tallies_of_transit(copies: ArrowTable) -> list[ArrowTable]:
     lasting = sent.filter(pc.fill_null(pc.greater(spent_ns, 0), fill_value=True))
     senders = lasting["sender"]
     return [
-        counted(sent, "transit_ns", spent_ns),
-        counted(still_open, "open_since_ns", still_open["transmitted_ns"]),
+        tally_sum(sent, "transit_ns", spent_ns),
+        tally_sum(still_open, "open_since_ns", still_open["transmitted_ns"]),
         tally(lasting["run_id"], "senders", senders, buckets=senders.cast(pa.int64())),
     ]
 
@@ -163,7 +163,7 @@ def tally_places(batches: Iterable[ArrowBatch]) -> Iterator[ArrowTable]:
     for rows in walked(batches):
         for place in PLACES:
             found = rows.filter(pc.equal(rows["measure"], place))
-            yield counted(found, place, found["level"])
+            yield tally_sum(found, place, found["level"])
 
 
 def rows_of_runs(tallies: ArrowTable, totals: ArrowTable) -> list[Figures]:

@@ -36,10 +36,10 @@ TIME_NS_MAX: Final = 1 << 62
 """Where times stop growing instead of overflowing."""
 
 INDEX_BITS: Final = 31
-"""Messages, copies and processes have indices of so many bits: two of them fit an integer."""
+"""Messages, copies and processes have indices of 31 bits: two of them fit an integer."""
 
 FEW: Final = 24
-"""Up to so many messages of a level are quicker one by one than as arrays."""
+"""Up to 24 messages of a level are quicker one by one than as arrays."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +177,7 @@ class DepthPass:
 
 
 def spans(starts: Integers, counts: Integers) -> Integers:
-    """The whole numbers of all the ranges that begin at `starts` and have so many members."""
+    """The whole numbers of all the ranges that begin at `starts` and have `counts` members."""
     before = np.cumsum(counts) - counts
     return np.repeat(starts - before, counts) + np.arange(int(counts.sum()))
 
@@ -231,7 +231,7 @@ def ranks(messages: MessageTable, chains: Chains) -> Integers:
 
 NOBODY: Final = -1
 CHUNK: Final = 1 << 16
-"""So many messages at a time become Python integers."""
+"""65,536 messages at a time become Python integers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -502,7 +502,7 @@ def cause_ranks(links: Links, places: Integers) -> ArrowArray:
 
 
 def lists(counts: Integers, values: Any) -> ArrowArray:  # noqa: ANN401 an array of any type
-    """An Arrow column of lists with so many members each, taken from `values` in order."""
+    """An Arrow column of lists with `counts` members each, taken from `values` in order."""
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values))
 
@@ -556,7 +556,7 @@ def errands_at_once(structure: ArrowTable) -> ArrowArray:
 
 
 def extremes(groups: Integers, values: Integers, count: int) -> tuple[Integers, Integers]:
-    """The least and the greatest value of each of so many groups; `NEVER` where there is none."""
+    """The least and the greatest value of each of `count` groups; `NEVER` where there is none."""
     least, greatest = np.full(count, TIME_NS_MAX + 1), np.full(count, NEVER)
     np.minimum.at(least, groups, values)
     np.maximum.at(greatest, groups, values)

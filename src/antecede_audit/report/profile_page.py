@@ -119,7 +119,7 @@ def duration_axis(title: str, shown: Sequence[Distribution]) -> Axis:
 
 
 def shortest(distribution: Distribution) -> int:
-    """A duration that all take but for those that take no time, and a few others."""
+    """The duration that 99.5 % of those reach that take any time."""
     count = distribution.count
     none = distribution.buckets[0][1] if distribution.least == 0 else 0
     return distribution.quantile(min(1.0, (none + SHORTEST * (count - none) + 1) / count))

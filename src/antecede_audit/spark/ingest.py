@@ -78,20 +78,18 @@ def ingest(
     one is named, in the format `table_form`.
     """
     lent, spark = spark, private_session(spark)
-    check_format(spark, table_format)
-    places = Storage(spark)
-    found = find_files(paths, places)
-    target = places.address(out)
-    check_apart(target, [path for path, _ in found.files])
-    earlier = earlier_anywhere(spark, places, target) if append else None
-    places.check_replaceable(out, REPLACED, known=earlier is not None)
-    places.make_folder(out)
-    run = run_after(earlier, run_id, run_named(paths[0]))
-    if table_name is not None and earlier is None:
-        check_new_run(spark, table_name, run)
-    with ExitStack() as stack:
-        tell = stack.enter_context(named_jobs(spark, "ingest", tell))
-        stack.enter_context(spark_conf(spark, BATCH_BY_ROWS))
+    with named_jobs(spark, "ingest", tell) as tell, spark_conf(spark, BATCH_BY_ROWS):
+        check_format(spark, table_format)
+        places = Storage(spark)
+        found = find_files(paths, places)
+        target = places.address(out)
+        check_apart(target, [path for path, _ in found.files])
+        earlier = earlier_anywhere(spark, places, target) if append else None
+        places.check_replaceable(out, REPLACED, known=earlier is not None)
+        places.make_folder(out)
+        run = run_after(earlier, run_id, run_named(paths[0]))
+        if table_name is not None and earlier is None:
+            check_new_run(spark, table_name, run)
         found = without_known_anywhere(spark, found, earlier)
         if (unchanged := nothing_new(earlier, found)) is not None:
             return unchanged
@@ -103,19 +101,20 @@ def ingest(
         if earlier is not None:
             stored = records_anywhere(spark, places, earlier)
             sources = [*((one, partial(partition_records, keys=keys)) for one in stored), *sources]
-        records = SparkShuffle.reading(sources).persist(stack)
-        asked = IngestRequest(found=found, earlier=earlier, run=run, repair=repair, tell=tell)
-        summary, events = run_ingest(
-            asked, records, keys, outputs_at(spark, places, target, run, earlier), stack
-        )
+        with ExitStack() as stack:
+            records = SparkShuffle.reading(sources).persist(stack)
+            asked = IngestRequest(found=found, earlier=earlier, run=run, repair=repair, tell=tell)
+            summary, events = run_ingest(
+                asked, records, keys, outputs_at(spark, places, target, run, earlier), stack
+            )
+            if table_name is not None and events is not None:
+                log = event_log(events).withColumn("run_id", F.lit(run))
+                write_run(log, table_name, run, table_format)
+                # The lent session may remember which files the table had.
+                lent.catalog.refreshTable(table_name)
         if table_name is not None and events is not None:
-            log = event_log(events).withColumn("run_id", F.lit(run))
-            write_run(log, table_name, run, table_format)
-            # The lent session may remember which files the table had.
-            lent.catalog.refreshTable(table_name)
-    if table_name is not None and events is not None:
-        rows = places.count(f"{target}/{partition_folder(Path('events'), run)}", PARQUET)
-        check_run(spark, table_name, run, rows)
+            rows = places.count(f"{target}/{partition_folder(Path('events'), run)}", PARQUET)
+            check_run(spark, table_name, run, rows)
     return summary
 
 

@@ -81,11 +81,11 @@ def spans_to_events(spans: DataFrame, *, repair: bool = True) -> EventTables:
             stage = partial(partition_records, keys=keys)
             records = SparkShuffle.reading([(as_records(spans), stage)]).persist(stack)
             reading, _ = count_records(records)
-        describe("finding messages")
+        describe("messages of traces")
         traffic = extract_messages(records, keys, reading, repair, stack)
         records.unpersist()
         known = traffic.known
-        describe("putting events in order")
+        describe("events in order")
         log = event_log(order_events(traffic, stack))
         rows = list(enumerate(known.names.values()))
         return EventTables(
@@ -98,7 +98,7 @@ def spans_to_events(spans: DataFrame, *, repair: bool = True) -> EventTables:
 
 def tasks_for(spans: DataFrame, describe: Callable[[str], None]) -> dict[str, str]:
     """A setting for a few spans: no more tasks than they are worth; nothing if they are many."""
-    describe("looking how many spans there are")
+    describe("counting spans")
     count = len(spans.select(F.lit(True)).take(COUNTED_FIRST + 1))
     usual = default_partitions(spans.sparkSession)
     return {} if count > COUNTED_FIRST else {SHUFFLED: str(partitions_by_size(usual, count))}

@@ -1,6 +1,6 @@
 """What Spark's web page calls jobs, and what its plans call the Python that runs in their stages.
 
-Jobs are described by what is being done ("antecede ingest: finding messages"). A stage that is a
+Jobs are described by what is being done ("antecede ingest: messages of traces"). A stage that is a
 `functools.partial` would be called "partial": it is called after the function in it instead.
 """
 
@@ -18,6 +18,9 @@ Inputs = ParamSpec("Inputs")
 Output = TypeVar("Output")
 
 DESCRIPTION: Final = "spark.job.description"
+OURS: Final = "antecede "
+"""How all descriptions begin."""
+
 WRAPPED: Final = "stage"
 """What a function that runs another one calls that."""
 
@@ -33,19 +36,23 @@ def named_jobs(
     """A `tell` by which this thread's jobs are described, too; at the end they are called what they
     were before.
 
-    Spark Connect has no descriptions: there it is `tell` itself.
+    Work that is part of other work of ours is described after it: "antecede watch: batch 3, judging
+    slices". Spark Connect has no descriptions: there it is `tell` itself.
     """
     context = context_of(session)
     if context is None:
         yield tell
         return
     before = context.getLocalProperty(DESCRIPTION)
+    whole, link = f"{OURS}{work}", ":"
+    if before is not None and before.startswith(OURS):
+        whole, link = before, ","
 
     def describe(doing: str) -> None:
-        context.setLocalProperty(DESCRIPTION, f"antecede {work}: {doing}")
+        context.setLocalProperty(DESCRIPTION, f"{whole}{link} {doing}")
         tell(doing)
 
-    context.setLocalProperty(DESCRIPTION, f"antecede {work}")
+    context.setLocalProperty(DESCRIPTION, whole)
     try:
         yield describe
     finally:

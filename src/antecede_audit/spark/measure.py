@@ -10,13 +10,11 @@ between which a sample of a run lies (approximate quantiles), and in `sampling.p
 hang together.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import astuple, dataclass
 from functools import partial, reduce
-from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
@@ -26,11 +24,11 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from antecede.core.errors import LocalError
-from antecede.eventlog.atomic_files import write_whole
 from antecede.eventlog.parquet import ArrowBatch, ArrowSchema, ArrowTable
 from antecede.eventlog.rules import JUDGED
 from antecede.eventlog.schema import ALL_COLUMNS
 from antecede_audit.jobs.event_logs import check_separate, distinct_names
+from antecede_audit.measure import profile as profiles
 from antecede_audit.measure.distributions import TALLIES, Tally, by_run, merged
 from antecede_audit.measure.figures import Figures
 from antecede_audit.measure.instants import INSTANTS, LANE, MESSAGE, MOMENTS, instants_of
@@ -45,34 +43,12 @@ from antecede_audit.measure.non_causal import (
 from antecede_audit.measure.profile import (
     CHANNELS,
     COPIES,
-    DISTRIBUTIONS,
     NOMINAL,
     PROCESSES,
     RECORDED,
     TABLES,
-    TIMELINE,
     RunProfile,
-    buckets_in,
-    channels_of,
-    merged_channels,
-    merged_processes,
-    moments_of_copies,
-    no_messages,
-    nominal_copies,
-    processes_of_channels,
-    processes_of_messages,
-    processes_of_names,
-    profile_of,
-    slices_of,
-    tally_channels,
-    tally_flights,
-    tally_moments,
-    tally_processes,
-    tally_structure,
-    tally_times,
-    times_of,
 )
-from antecede_audit.measure.quantities import MEASURES
 from antecede_audit.measure.runs import (
     EVENT_TOTALS,
     event_totals,
@@ -101,8 +77,11 @@ from antecede_audit.spark.storage import Storage, literal
 from antecede_audit.spark.survey import gather_facts
 from antecede_audit.spark.written_rows import check_rows
 
+OnTable: TypeAlias = Callable[[ArrowTable], ArrowTable]
+OnBatches: TypeAlias = Callable[[Iterable[ArrowBatch]], Iterator[ArrowTable]]
+
 BATCH_ROWS: Final = 1 << 16
-"""So many rows at a time go from Python to Spark."""
+"""65,536 rows at a time go from Python to Spark."""
 
 NEEDED: Final = (*MESSAGE, "target", "process", "kind", "time_ns")
 """What copies are made of."""
@@ -111,26 +90,26 @@ NEEDED: Final = (*MESSAGE, "target", "process", "kind", "time_ns")
 # Rows of a task.
 
 
-def counted(
-    table: DataFrame, stage: Callable[[ArrowTable], ArrowTable], schema: ArrowSchema
-) -> DataFrame:
-    """What a function makes of each partition of a table, as a table of this schema."""
+def per_partition(table: DataFrame, stage: OnTable, schema: ArrowSchema) -> DataFrame:
+    """What a function makes of each partition of a table as a whole."""
     step = partial(of_partition, stage=stage, schema=schema)
     return table.mapInArrow(named(step), from_arrow_schema(schema))
 
 
-def walked(
-    table: DataFrame,
-    stage: Callable[[Iterable[ArrowBatch]], Iterator[ArrowTable]],
-    schema: ArrowSchema = TALLIES,
-) -> DataFrame:
-    """The same of a function that goes through the batches of a partition one by one."""
-    step = partial(of_batches, stage=stage, schema=schema)
+def per_batch(table: DataFrame, stage: OnTable, schema: ArrowSchema = TALLIES) -> DataFrame:
+    """What a function makes of each batch of a table: it may begin and end anywhere."""
+    step = partial(of_each_batch, stage=stage, schema=schema)
     return table.mapInArrow(named(step), from_arrow_schema(schema))
 
 
+def streamed(table: DataFrame, stage: OnBatches) -> DataFrame:
+    """The tallies of a function that goes through the batches of a partition in order."""
+    step = partial(of_batches, stage=stage)
+    return table.mapInArrow(named(step), from_arrow_schema(TALLIES))
+
+
 def of_partition(
-    batches: Iterable[ArrowBatch], stage: Callable[[ArrowTable], ArrowTable], schema: ArrowSchema
+    batches: Iterable[ArrowBatch], stage: OnTable, schema: ArrowSchema
 ) -> Iterator[ArrowBatch]:
     """What a function makes of all batches together; of none, nothing."""
     rows = [*batches]
@@ -139,20 +118,25 @@ def of_partition(
         yield from found.cast(schema).to_batches(max_chunksize=BATCH_ROWS)
 
 
-def of_batches(
-    batches: Iterable[ArrowBatch],
-    stage: Callable[[Iterable[ArrowBatch]], Iterator[ArrowTable]],
-    schema: ArrowSchema,
+def of_each_batch(
+    batches: Iterable[ArrowBatch], stage: OnTable, schema: ArrowSchema
 ) -> Iterator[ArrowBatch]:
+    """What a function makes of one batch after the other."""
+    for batch in batches:
+        found = stage(pa.Table.from_batches([batch]))
+        yield from found.cast(schema).to_batches(max_chunksize=BATCH_ROWS)
+
+
+def of_batches(batches: Iterable[ArrowBatch], stage: OnBatches) -> Iterator[ArrowBatch]:
     """What a function makes of batches, one after the other."""
     for found in stage(batches):
-        yield from found.cast(schema).to_batches(max_chunksize=BATCH_ROWS)
+        yield from found.cast(TALLIES).to_batches(max_chunksize=BATCH_ROWS)
 
 
 def together(parts: Sequence[DataFrame], tasks: int) -> DataFrame:
     """Tallies of many tasks added up: those of one run are in one task."""
     tallies = reduce(DataFrame.unionByName, parts)
-    return counted(tallies.repartition(tasks, "run_id"), merged, TALLIES)
+    return per_partition(tallies.repartition(tasks, "run_id"), merged, TALLIES)
 
 
 def lanes_in_order(moments: DataFrame, tasks: int) -> DataFrame:
@@ -163,7 +147,7 @@ def lanes_in_order(moments: DataFrame, tasks: int) -> DataFrame:
 def copies_of(events: DataFrame, tasks: int) -> DataFrame:
     """The copies of these events. In: the event log and run_id. Out: `INSTANTS`."""
     rows = events.where(F.col("sender").isNotNull()).select(*NEEDED)
-    return counted(rows.repartition(tasks, *MESSAGE), instants_of, INSTANTS)
+    return per_partition(rows.repartition(tasks, *MESSAGE), instants_of, INSTANTS)
 
 
 # Metrics.
@@ -229,12 +213,12 @@ def measured_runs(
     estimated from those. In: run_id and the event log; `INSTANTS`.
     """
     describe("packets")
-    totals = counted(events, event_totals, EVENT_TOTALS).toArrow()
+    totals = per_batch(events, event_totals, EVENT_TOTALS).toArrow()
     describe("delays and buffers")
-    moments = counted(instants, moments_at_places, MOMENTS)
+    moments = per_batch(instants, moments_at_places, MOMENTS)
     parts = [
-        counted(instants, tally_copies, TALLIES),
-        walked(lanes_in_order(moments, tasks), tally_places),
+        per_partition(instants, tally_copies, TALLIES),
+        streamed(lanes_in_order(moments, tasks), tally_places),
     ]
     if non_causal:
         parts.append(tallies_of_lateness(instants, stretches))
@@ -356,12 +340,13 @@ def of_run(table: DataFrame, run_id: str | None) -> DataFrame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileTables:
-    """What a profile is made from, each kept by Spark as it is used more than once."""
+    """What a profile is made from; what is used more than once is cached."""
 
     structure: DataFrame
     channels: DataFrame
     processes: DataFrame
     copies: DataFrame
+    moments: DataFrame
     times: str
 
 
@@ -385,7 +370,7 @@ def profile(
         workload = read_workload(session, source, run_id)
         sizes = run_sizes(workload)
         if not sizes:
-            raise LocalError(no_messages(source, run_id))
+            raise LocalError(profiles.no_messages(source, run_id))
         entries = sum(one.entries for one in sizes.values())
         tasks = partitions_by_size(default_partitions(session), entries)
         describe("samples of large runs")
@@ -404,7 +389,7 @@ def profile(
                 table.write.partitionBy("run_id").parquet(f"{stage}/{name}")
                 check_rows(places, f"{stage}/{name}", table.count())
         return [
-            profile_of(run, tallies, tables.times, sample.messages.get(run))
+            profiles.profile_of(run, tallies, tables.times, sample.messages.get(run))
             for run, tallies in sorted(found.items())
         ]
 
@@ -445,23 +430,27 @@ def prepared(
     structure = persisted(causal_structure(sample.workload), stack)
     events = read_events(session, source, run_id)
     if events is None:
-        copies = counted(structure, nominal_copies, COPIES)
+        copies = per_batch(structure, profiles.nominal_copies, COPIES)
+        moments = per_batch(structure, profiles.nominal_moments, MOMENTS)
     else:
         both = events.where(F.col("kind").isin("submitted", "delivered"))
-        copies = copies_of(both, tasks).select(*COPIES.names)
-    channels = counted(workload, channels_of, CHANNELS).repartition(tasks, "run_id", "sender")
-    channels = persisted(counted(channels, merged_channels, CHANNELS), stack)
-    processes = [
-        counted(channels, processes_of_channels, PROCESSES),
-        counted(workload, processes_of_messages, PROCESSES),
-        counted(read_names(session, source, run_id), processes_of_names, PROCESSES),
+        copies = persisted(copies_of(both, tasks).select(*COPIES.names), stack)
+        moments = per_partition(copies, profiles.moments_of_copies, MOMENTS)
+    counts = per_batch(workload, profiles.channels_of, CHANNELS)
+    counts = counts.repartition(tasks, "run_id", "sender")
+    channels = persisted(per_partition(counts, profiles.merged_channels, CHANNELS), stack)
+    known = [
+        per_batch(channels, profiles.processes_of_channels, PROCESSES),
+        per_batch(workload, profiles.processes_of_messages, PROCESSES),
+        per_batch(read_names(session, source, run_id), profiles.processes_of_names, PROCESSES),
     ]
-    rows = reduce(DataFrame.unionByName, processes).repartition(tasks, "run_id", "process")
+    rows = reduce(DataFrame.unionByName, known).repartition(tasks, "run_id", "process")
     return ProfileTables(
         structure=structure,
         channels=channels,
-        processes=persisted(counted(rows, merged_processes, PROCESSES), stack),
-        copies=persisted(copies, stack),
+        processes=persisted(per_partition(rows, profiles.merged_processes, PROCESSES), stack),
+        copies=copies,
+        moments=moments,
         times=NOMINAL if events is None else RECORDED,
     )
 
@@ -469,16 +458,17 @@ def prepared(
 def tallied(tables: ProfileTables, tasks: int, describe: Callable[[str], None]) -> ArrowTable:
     """Everything that is counted of all runs: `TALLIES`."""
     describe("first and last event of runs")
-    when = merged(counted(tables.copies, tally_times, TALLIES).toArrow())
-    runs = {run: times_of(found) for run, found in by_run(when).items()}
+    times = per_batch(tables.copies, profiles.tally_times).repartition(tasks, "run_id")
+    when = per_partition(times, merged, TALLIES).toArrow()
+    runs = {run: profiles.times_of(found) for run, found in by_run(when).items()}
     describe("structure, gaps and levels")
-    moments = lanes_in_order(counted(tables.copies, moments_of_copies, MOMENTS), tasks)
+    moments = lanes_in_order(tables.moments, tasks)
     parts = [
-        walked(tables.structure, tally_structure),
-        walked(moments, partial(tally_moments, runs=runs)),
-        counted(tables.copies, tally_flights, TALLIES),
-        counted(tables.processes, tally_processes, TALLIES),
-        counted(tables.channels, tally_channels, TALLIES),
+        streamed(tables.structure, profiles.tally_structure),
+        streamed(moments, partial(profiles.tally_moments, runs=runs)),
+        per_batch(tables.copies, profiles.tally_flights),
+        per_batch(tables.processes, profiles.tally_processes),
+        per_batch(tables.channels, profiles.tally_channels),
     ]
     return pa.concat_tables([when, together(parts, tasks).toArrow()])
 
@@ -490,58 +480,17 @@ def written_tables(
     sample: Sampled,
 ) -> dict[str, DataFrame]:
     """`TABLES`; what fits a summary comes from this process."""
-    slices = [row for run, tallies in found.items() for row in slices_of(run, tallies)]
+    slices = [row for run, tallies in found.items() for row in profiles.slices_of(run, tallies)]
     buckets = [
         row
         for run, tallies in found.items()
-        for row in buckets_in(run, tallies, tables.times, sampled=run in sample.messages)
+        for row in profiles.buckets_in(run, tallies, tables.times, sampled=run in sample.messages)
     ]
     return {
         "processes": tables.processes,
         "channels": tables.channels,
-        "distributions": session.createDataFrame(pa.Table.from_pylist(buckets, DISTRIBUTIONS)),
-        "timeline": session.createDataFrame(pa.Table.from_pylist(slices, TIMELINE)),
+        "distributions": session.createDataFrame(
+            pa.Table.from_pylist(buckets, profiles.DISTRIBUTIONS)
+        ),
+        "timeline": session.createDataFrame(pa.Table.from_pylist(slices, profiles.TIMELINE)),
     }
-
-
-# Profiles: the summary.
-
-
-COUNTS: Final = (
-    "messages",
-    "copies",
-    "processes",
-    "channels",
-    "conversations",
-    "spontaneous",
-    "stuck",
-    "first_ns",
-    "last_ns",
-)
-
-
-def summary_object(source: str, runs: Sequence[RunProfile]) -> dict[str, object]:
-    """What `summary.json` says."""
-    return {
-        "source": source,
-        "runs": {run.run_id: run_object(run) for run in runs},
-        "meaning": {
-            name: f"{measure.meaning} ({measure.unit})" if measure.unit else measure.meaning
-            for name, measure in MEASURES.items()
-        },
-    }
-
-
-def run_object(run: RunProfile) -> dict[str, object]:
-    """What `summary.json` says about one run."""
-    counts: dict[str, object] = {name: getattr(run, name) for name in COUNTS}
-    measures = {
-        name: run.distributions[name].figures() for name in MEASURES if name in run.distributions
-    }
-    estimated = None if run.sampled is None else {"messages": run.sampled, "of": run.messages}
-    return {"times": run.times, **counts, "estimated_from": estimated, "measures": measures}
-
-
-def write_json(file: Path, content: dict[str, object]) -> None:
-    """Write an object so that people can read it too; the file appears when it is complete."""
-    write_whole(file, f"{json.dumps(content, indent=2)}\n".encode())

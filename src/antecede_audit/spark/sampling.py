@@ -18,13 +18,13 @@ from pyspark.sql import functions as F  # noqa: N812 what everybody calls it
 from antecede_audit.spark.settings import persisted
 
 ENTRIES_MAX: Final = 12_000_000
-"""A task takes so many messages, copies and causes of one run together: about 2 GB."""
+"""A task takes 12 million messages, copies and causes of one run together: about 2 GB."""
 
 LARGE_TREE: Final = 16
-"""A tree is cut if it has more than one in so many of the messages that are wanted."""
+"""A tree is cut if it has more than a sixteenth of the messages that are wanted."""
 
 HASHES: Final = 1 << 30
-"""Shares are known to one part in so many."""
+"""Shares are known to one part in 2**30."""
 
 ACCURACY: Final = 1000
 
@@ -100,16 +100,16 @@ def sample_of(run: DataFrame, messages: int, share: float) -> DataFrame:
     """
     placed = with_roots(run, messages)
     chosen = chosen_messages(placed, share, int(messages * share)).select("message_id")
-    kept = run.join(chosen, on="message_id", how="leftsemi")
+    sample = run.join(chosen, on="message_id", how="leftsemi")
     known = (
-        kept.select("message_id", F.explode("causes").alias("cause"))
+        sample.select("message_id", F.explode("causes").alias("cause"))
         .join(chosen.withColumnRenamed("message_id", "cause"), on="cause", how="leftsemi")
         .groupBy("message_id")
         .agg(F.array_sort(F.collect_list("cause")).alias("known"))
     )
     # One whose first cause exists has at least that left; another could never leave, and stays so.
     return (
-        kept.join(known, on="message_id", how="left")
+        sample.join(known, on="message_id", how="left")
         .withColumn("causes", F.coalesce("known", "causes"))
         .select(*run.columns)
     )

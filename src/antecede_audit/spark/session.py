@@ -179,8 +179,11 @@ def connected(name: str, url: str, settings: Mapping[str, str]) -> Iterator[Spar
     except PySparkException as error:
         raise LocalError(f"cannot connect to Spark at {url}: {error}") from error
     try:
-        for key, value in {**EVERYWHERE, **settings}.items():
-            if session.conf.isModifiable(key):
+        chosen = {**EVERYWHERE, **settings}
+        for key, value in chosen.items():
+            # Jobs set nothing under Connect: packed batches would be handed over in gigabytes.
+            is_safe = key not in BATCH_BY_ROWS or key in settings
+            if is_safe and session.conf.isModifiable(key):
                 session.conf.set(key, value)
         yield session
     finally:

@@ -98,7 +98,7 @@ def persisted(
 
 
 def persist_packed(table: DataFrame, stack: ExitStack) -> DataFrame:
-    """The same for packed batches, rows of a megabyte: kept on the disk.
+    """The same for packed batches, rows of a megabyte: on the disk.
 
     All of a task's are one object in Java's memory, and with others beside it there is no room to
     read it. The system keeps files in memory as well, as far as there is some.
@@ -108,7 +108,7 @@ def persist_packed(table: DataFrame, stack: ExitStack) -> DataFrame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersistedTables:
-    """Tables that are kept until `unpersist`, or the end of a `with`."""
+    """Tables that are cached until `unpersist`, or the end of a `with`."""
 
     _stack: ExitStack = field(repr=False)
 

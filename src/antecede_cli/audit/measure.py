@@ -8,7 +8,7 @@ import click
 from rich.table import Table
 
 from antecede.core.errors import LocalError
-from antecede.eventlog.atomic_files import claim
+from antecede.eventlog.atomic_files import claim, write_whole
 from antecede.units import counted, three_digits
 from antecede_cli.console import Console, plain_table, signed_text, wide_console
 from antecede_cli.options import COUNT, allow_only, is_given
@@ -49,7 +49,7 @@ Examples:
   antecede measure trace/events runs/events --out figures
   antecede measure live/ --no-non-causal --json
   antecede measure --workload trace              tables, and plots in trace/profile/plots
-  antecede measure --workload trace --out told   the same elsewhere
+  antecede measure --workload trace --out shop   the same, tables and plots in shop/
   antecede measure --workload grown --no-plots   a grown workload, tables only
 
 \b
@@ -107,9 +107,9 @@ def command(
 ) -> None:
     """Say what recorded runs cost: delays and where they came from, packets, buffers, throughput.
 
-    Works on logs of any origin; what a log does not tell, such as the packets of an ingested trace,
-    is left open. With --workload, say what the traffic itself is like instead: degrees, fan-out,
-    depth, concurrency, times and sizes.
+    Works on logs of any origin; figures that a log has no events for, such as packets of an
+    ingested trace, are left empty. With --workload, say what the traffic itself is like instead:
+    degrees, fan-out, depth, concurrency, times and sizes.
     """
     if workload:
         allow_only(context, "--workload", OF_WORKLOADS)
@@ -181,8 +181,8 @@ def measure_workload(
     """What a workload is like."""
     need_spark()
     from antecede_audit.jobs.profile import profile_here
-    from antecede_audit.measure.profile import TABLES
-    from antecede_audit.spark.measure import profile, summary_object, write_json
+    from antecede_audit.measure.profile import TABLES, summary_object
+    from antecede_audit.spark.measure import profile
     from antecede_audit.spark.sampling import ENTRIES_MAX
     from antecede_audit.spark.storage import is_local_path
 
@@ -191,7 +191,7 @@ def measure_workload(
         raise LocalError(f"{folder} holds the workload: its profile needs a folder of its own")
     check_readable(folder)
     check_writable(target, names=(*TABLES, *BESIDE))
-    told = Console(stderr=True)
+    notes = Console(stderr=True)
     with spark_progress() as progress:
         progress.tell(f"profiling {folder}")
         is_simple = master is None and sample_above is None
@@ -206,7 +206,7 @@ def measure_workload(
                 runs = profile(session, folder, str(target), run_id=run_id, entries_max=limit)
     summary = summary_object(folder, runs)
     claim(target, BESIDE)
-    write_json(target / SUMMARY, summary)
+    write_whole(target / SUMMARY, f"{json.dumps(summary, indent=2)}\n".encode())
     if plots:
         draw(runs[:PROFILES_SHOWN], target)
     if as_json:
@@ -217,7 +217,7 @@ def measure_workload(
         console.print(profile_table(run))
     if len(runs) > PROFILES_SHOWN:
         console.print(f"There are {len(runs) - PROFILES_SHOWN} more runs in {target}/summary.json.")
-    told.print(f"Tables{' and plots' if plots else ''} are in {target}.", highlight=False)
+    notes.print(f"Tables{' and plots' if plots else ''} are in {target}.", highlight=False)
 
 
 def runs_table(runs: list[dict[str, Any]]) -> Table:

@@ -36,8 +36,8 @@ has spans, as collectors write them. DIR gets
   violations/ duplicates/ inventions/   as `antecede audit` has them, a folder for each batch
   losses/ retracted/                    what did not come in time, and what then came after all
   rejects/                              rows and spans that could not be used, and why
-  progress/                             what each batch came to, a row each
-  index.html                            the same to look at; it loads itself again
+  progress/                             a row for each batch: what was judged and found
+  index.html                            the same as a page, which reloads itself
   checkpoint/ state/                    where to go on: a watch that is killed and started again
                                         on the same DIR loses no finding and has none twice
 
@@ -68,7 +68,7 @@ have awaited; the latest row counts.
     "--patience",
     type=DURATION,
     default="30s",
-    help="A process that is silent for longer no longer holds up the judgement of the others.",
+    help="Do not wait for a process that has reported nothing for this long.",
 )
 @option_with_default(
     "--lost-after",
@@ -80,13 +80,15 @@ have awaited; the latest row counts.
     "--horizon",
     type=DURATION,
     default="600s",
-    help="A message that takes longer no longer keeps everything since it was sent in memory.",
+    help="Keep events of this long in memory. Of a message that is under way for longer only its "
+    "submission is kept.",
 )
 @option_with_default(
     "--longest",
     type=DURATION,
     default="60s",
-    help="For spans: one that lasts longer may come too late to be judged.",
+    help="For spans: how long a span may take. One that takes longer may come too late to be "
+    "judged.",
 )
 @click.option("--once", is_flag=True, help="Judge what is there now, and stop.")
 @click.option(
@@ -111,9 +113,10 @@ def command(
 ) -> None:
     """Judge causal order while an event log grows, and show it on a page.
 
-    The log is judged up to the time up to which all processes have told what they did. What was
-    delivered before its cause or twice is found when that shows; what is lost is found after a
-    while, and taken back if it comes after all.
+    The log is judged up to its mark: the time up to which every process has reported. A message
+    that was delivered before its cause, or twice, is reported once the mark has passed its
+    delivery. A message that is not delivered within --lost-after is reported lost; if it comes
+    after all, the report is retracted.
     """
     need_spark()
     if finish and not once:

@@ -409,8 +409,8 @@ def outcome_text(outcome: ClusterOutcome, command: str) -> str:
         f"{counted(counts.messages, 'message')} asked for, "
         f"{counted(counts.deliveries, 'delivery', 'deliveries')}; "
         f"{counted(counts.datagrams, 'datagram')}, {counts.lost:,} of them lost or cut off",
-        f"{counted(counts.expulsions, 'expulsion')} told, "
-        f"{counted(counts.fenced, 'node')} told of being expelled; "
+        f"{counted(counts.expulsions, 'expulsion')} reported, "
+        f"{counted(counts.fenced, 'node')} stopped because they were expelled; "
         f"{counted(counts.refused, 'message')} refused, "
         f"{counted(counts.left_out, 'copy', 'copies')} left out, "
         f"{counted(counts.again, 'delivery', 'deliveries')} marked as perhaps repeated; "

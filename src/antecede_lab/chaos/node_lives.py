@@ -58,7 +58,7 @@ class Counts:
     expulsions: int = 0
     """How often a node said that it goes on without another one."""
     fenced: int = 0
-    """Nodes that were told that they are expelled, and stopped."""
+    """Nodes that learned that they are expelled, and stopped."""
     datagrams: int = 0
     lost: int = 0
 
@@ -230,7 +230,7 @@ class ClusterLog:
             self._goes_on_without(life, self.life_of(str(line["peer"]), int(line["incarnation"])))
             self._gives_up(life, str(line["peer"]), line["undelivered"])
         elif event == "undeliverable":
-            # What an earlier life had sent is told by the one after it, if it was not told before.
+            # The next life reports what an earlier one had sent, if that one had not reported it.
             sender = self.life_of(life.name, int(line["life"])) if "life" in line else life
             certain = line.get("why") in CERTAIN
             self._gives_up(sender, str(line["peer"]), line["sequences"], certain=certain)
@@ -277,7 +277,7 @@ class ClusterLog:
     def taken_along(self) -> int:
         """Copies that a killed process may have delivered, and had not written when it died.
 
-        Their senders have told what it may have missed, and these were not among it.
+        Their senders have reported what it may have missed, and these were not among it.
         """
         return sum(
             isinstance(seen, SendRequest) and self._was_taken_along(seen) for seen in self._seen

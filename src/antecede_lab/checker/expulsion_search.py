@@ -88,7 +88,7 @@ class Place:
         self.submitted: Final[i64] = submitted
         self.delivered: Final[i64] = delivered
         self.past: Final[i64] = past
-        # Whether it has crashed, or was told that it is expelled.
+        # Whether it has crashed, or learned that it is expelled.
         self.gone: Final = gone
 
 

@@ -1,4 +1,4 @@
-"""A failure of a protocol, told in words: step by step, in the order of time, up to the verdict.
+"""A failure of a protocol in words: step by step, in the order of time, up to the verdict.
 
 The story is not copied from the search: it is acted out again by fresh processes that nobody
 clones, and judged again with lists of names instead of bits. If the two do not agree, then equal
@@ -88,7 +88,7 @@ def confirmed(failure: Failure) -> Failure:
 
 @final
 class Reenactment:
-    """Fresh processes, a network that does as it is told, and a judge who takes notes."""
+    """Fresh processes, a scripted network, and a judge that records what happens."""
 
     def __init__(self, info: ProtocolInfo, program: Program) -> None:
         everyone = list(range(program.processes))

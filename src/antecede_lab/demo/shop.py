@@ -33,16 +33,16 @@ CREATED: Final = "order created"
 
 @dataclass(frozen=True, slots=True)
 class OrderStep:
-    """What a service does when it is told something: tell others."""
+    """What a service sends, and to whom, when a certain message arrives."""
 
     service: str
-    told: str
+    trigger: str
     says: str
     to: tuple[str, ...]
 
 
 FIRST: Final = OrderStep(GATEWAY, "", CREATED, ("orders", "stock", "ledger"))
-"""What the gateway does of its own accord, for every order that comes in."""
+"""What the gateway sends for every new order."""
 
 STEPS: Final = (
     OrderStep("orders", CREATED, "please charge", ("payments",)),
@@ -57,9 +57,9 @@ STEPS: Final = (
 SERVICES: Final = (GATEWAY, "orders", "payments", "stock", "shipping", "mail", "search", "ledger")
 
 
-def reactions(service: str, told: str) -> list[OrderStep]:
-    """What `service` does when it is told `told`."""
-    return [step for step in STEPS if (step.service, step.told) == (service, told)]
+def reactions(service: str, content: str) -> list[OrderStep]:
+    """What `service` sends when a message with this content arrives."""
+    return [step for step in STEPS if (step.service, step.trigger) == (service, content)]
 
 
 def copies_per_order() -> int:

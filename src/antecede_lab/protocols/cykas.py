@@ -38,7 +38,7 @@ SEND_LIMIT: Final = 1 << 20
 @final
 @mypyc_attr(acyclic=True)
 class CykasMessage(MessagePacket):
-    """A message, and whether its receiver must keep it secret until told otherwise."""
+    """A message, and whether its receiver must keep it secret until a YCT comes."""
 
     __slots__ = ("eager",)
 
@@ -75,12 +75,12 @@ class YouCanTell(Packet):
 
 
 @final
-class Outgoing:
+class CykasEntry:
     """A message of our own, until it and everything before it are acknowledged."""
 
     MADE_OF: ClassVar = ("message", "target")
 
-    __slots__ = ("acked", "eager", "message", "sent", "target", "told")
+    __slots__ = ("acked", "eager", "message", "sent", "target", "yct_sent")
 
     def __init__(self, message: Message, target: i64) -> None:
         self.message: Final = message
@@ -88,15 +88,15 @@ class Outgoing:
         self.sent = False
         self.eager = False
         self.acked = False
-        self.told = False
+        self.yct_sent = False
 
     def state(self) -> tuple[Message, int, bool, bool, bool, bool]:
         """Everything, as a value."""
-        return self.message, self.target, self.sent, self.eager, self.acked, self.told
+        return self.message, self.target, self.sent, self.eager, self.acked, self.yct_sent
 
 
 @final
-class Peer:
+class CykasPeer:
     """Everything about one other process: what is in flight to it, and what it has sent."""
 
     MADE_OF: ClassVar = ()
@@ -104,7 +104,7 @@ class Peer:
     __slots__ = ("delivered", "in_flight", "secrets")
 
     def __init__(self) -> None:
-        self.in_flight: Outgoing | None = None
+        self.in_flight: CykasEntry | None = None
         self.delivered: i64 = 0
         self.secrets: i64 = 0
 
@@ -130,10 +130,10 @@ class CykasProcess(GroupProcess):
         self._literal_rule_7: Final = literal_rule_7
         self._skip: Final = skip
         self._send_limit: Final[i64] = send_limit
-        self._peers: dict[int, Peer] = {}
+        self._peers: dict[int, CykasPeer] = {}
         self._mode: i64 = 0
         # From the oldest message that is not acknowledged, in the order of submission.
-        self._window: SlidingArray[Outgoing] = SlidingArray()
+        self._window: SlidingArray[CykasEntry] = SlidingArray()
         self._unsent_at: i64 = 1
 
     @property
@@ -152,7 +152,7 @@ class CykasProcess(GroupProcess):
     def _send(self, message: Message, remote: list[int], now_ns: i64) -> list[Effect]:  # noqa: ARG002 - it has no timer
         effects: list[Effect] = []
         if remote:
-            self._window.add(Outgoing(message, remote[0]))
+            self._window.add(CykasEntry(message, remote[0]))
             self._release(effects)
         return effects
 
@@ -169,10 +169,10 @@ class CykasProcess(GroupProcess):
             raise RemoteError(f"a {packet.kind} from {source} has no meaning here")
         return effects
 
-    def _peer(self, process: int) -> Peer:
+    def _peer(self, process: int) -> CykasPeer:
         peer = self._peers.get(process)
         if peer is None:
-            peer = self._peers[process] = Peer()
+            peer = self._peers[process] = CykasPeer()
         return peer
 
     def _on_message(self, source: int, packet: CykasMessage, effects: list[Effect]) -> None:
@@ -201,7 +201,7 @@ class CykasProcess(GroupProcess):
     def _on_yct(self, source: int, effects: list[Effect]) -> None:
         peer = self._peer(source)
         if peer.secrets <= 0 and not self._literal_rule_7:
-            raise RemoteError(f"{source} has told no secret that could be told now")
+            raise RemoteError(f"{source} sends a YCT, but has no secret here")
         peer.secrets -= 1
         self._mode -= 1
         self._release(effects)
@@ -232,7 +232,9 @@ class CykasProcess(GroupProcess):
             index += 1
         self._unsent_at = index
 
-    def _transmit(self, outgoing: Outgoing, peer: Peer, eager: bool, effects: list[Effect]) -> None:
+    def _transmit(
+        self, outgoing: CykasEntry, peer: CykasPeer, eager: bool, effects: list[Effect]
+    ) -> None:
         outgoing.sent = True
         outgoing.eager = eager
         peer.in_flight = outgoing
@@ -249,13 +251,13 @@ class CykasProcess(GroupProcess):
         return repr((me, self._sequence, self._mode, window, peers)).encode()
 
 
-def may_leave(mode: i64, in_flight: Outgoing | None) -> bool:
+def may_leave(mode: i64, in_flight: CykasEntry | None) -> bool:
     """Whether a message may be transmitted: no secret is kept, none is in flight to its target."""
     return mode <= 0 and in_flight is None
 
 
-def tell(outgoing: Outgoing, effects: list[Effect]) -> None:
+def tell(outgoing: CykasEntry, effects: list[Effect]) -> None:
     """Send the YCT of an eager message, once."""
-    if outgoing.eager and not outgoing.told:
-        outgoing.told = True
+    if outgoing.eager and not outgoing.yct_sent:
+        outgoing.yct_sent = True
         effects.append(Transmit(outgoing.target, YouCanTell()))

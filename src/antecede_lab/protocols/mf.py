@@ -61,7 +61,7 @@ class MfAck(IdPacket):
 
 @final
 @mypyc_attr(acyclic=True)
-class Outgoing:
+class MfEntry:
     """A message of our own and where it goes."""
 
     __slots__ = ("message", "target")
@@ -71,7 +71,7 @@ class Outgoing:
         self.target: Final[i64] = target
 
     def __repr__(self) -> str:
-        return f"Outgoing({self.message!r}, {self.target})"
+        return f"MfEntry({self.message!r}, {self.target})"
 
 
 class MfProcess(GroupProcess):
@@ -94,7 +94,7 @@ class MfProcess(GroupProcess):
         self._send_limit: Final[i64] = send_limit
         self._patience_ns: Final[i64] = patience_ns
         self._delivered: dict[int, int] = {}
-        self._buffer: SlidingArray[Outgoing] = SlidingArray()
+        self._buffer: SlidingArray[MfEntry] = SlidingArray()
         self._alarm = RetransmissionTimer(0)
         self._alarms = RetransmissionTimers(patience_ns)
 
@@ -105,7 +105,7 @@ class MfProcess(GroupProcess):
     def _send(self, message: Message, remote: list[int], now_ns: i64) -> list[Effect]:
         if not remote:
             return []
-        self._buffer.add(Outgoing(message, remote[0]))
+        self._buffer.add(MfEntry(message, remote[0]))
         if self._buffer.size > 1:
             return []
         self._alarms.start(self._alarm, now_ns)

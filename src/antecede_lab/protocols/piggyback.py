@@ -100,7 +100,7 @@ class PiggybackAck(IdPacket):
 
 
 @final
-class Kept:
+class CarriedMessage:
     """A message of the past: which of its targets may not have it, and who is known to."""
 
     MADE_OF: ClassVar = ("message", "pending", "had")
@@ -114,17 +114,17 @@ class Kept:
 
 
 @final
-class Peer:
+class PiggybackPeer:
     """What passed between us and another process, by the senders it is about."""
 
     MADE_OF: ClassVar = ()
 
-    __slots__ = ("shared", "told")
+    __slots__ = ("announced", "shared")
 
     def __init__(self) -> None:
         # The highest id of each sender whose message we exchanged, and the highest stable id.
         self.shared: dict[int, int] = {}
-        self.told: dict[int, int] = {}
+        self.announced: dict[int, int] = {}
 
 
 @final
@@ -155,11 +155,11 @@ class PiggybackProcess(GroupProcess):
         self._carry_limit: Final[i64] = carry_limit
         self._delivered: dict[int, int] = {}
         # What is carried along, causes before effects.
-        self._past: dict[Key, Kept] = {}
+        self._past: dict[Key, CarriedMessage] = {}
         # Our messages by id; of each the targets that have not acknowledged it, and what they got.
         self._unacked: dict[int, dict[int, list[Key]]] = {}
         self._stable: dict[int, int] = {}
-        self._peers: dict[int, Peer] = {}
+        self._peers: dict[int, PiggybackPeer] = {}
 
     def _check_targets(self, remote: list[int]) -> None:  # noqa: ARG002 - to anybody
         check_room(len(self._unacked), self._send_limit)
@@ -173,7 +173,7 @@ class PiggybackProcess(GroupProcess):
         effects: list[Effect] = []
         for target in remote:
             effects.append(Transmit(target, self._packet_for(target, message, listed)))
-        self._past[me, message.sequence] = Kept(message, list(listed), {me: True})
+        self._past[me, message.sequence] = CarriedMessage(message, list(listed), {me: True})
         return effects
 
     def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:  # noqa: ARG002 - no timers
@@ -214,17 +214,17 @@ class PiggybackProcess(GroupProcess):
         return PiggybackMessage(message, targets, tuple(before), self._news_for(target))
 
     def _news_for(self, target: int) -> tuple[tuple[int, int], ...]:
-        """The stable ids that let `target` forget something, and that we have not told it."""
+        """The stable ids that let `target` forget something, and that it has not been sent."""
         peer = self._peer(target)
         news: list[tuple[int, int]] = []
         for process in sorted(peer.shared):
             if process == target:
                 continue
             stable = self._stable.get(process, 0)
-            told = peer.told.get(process, 0)
-            if stable > told and peer.shared[process] > told:
+            announced = peer.announced.get(process, 0)
+            if stable > announced and peer.shared[process] > announced:
                 news.append((process, stable))
-                peer.told[process] = stable
+                peer.announced[process] = stable
         return tuple(news)
 
     def _take(self, source: int, message: Message, targets: tuple[int, ...]) -> bool:
@@ -242,7 +242,7 @@ class PiggybackProcess(GroupProcess):
             pending = [target for target in targets if target not in (me, source)]
             if pending:
                 had = {key[0]: True, source: True, me: True}
-                self._past[key] = Kept(message, pending, had)
+                self._past[key] = CarriedMessage(message, pending, had)
             return fresh
         kept.pending = [target for target in kept.pending if target in targets]
         self._has(source, key)
@@ -259,11 +259,11 @@ class PiggybackProcess(GroupProcess):
             del self._past[key]
 
     def _learn(self, source: int, stable: tuple[tuple[int, int], ...]) -> None:
-        told = self._peer(source).told
+        announced = self._peer(source).announced
         raised: dict[int, int] = {}
         for process, sequence in stable:
-            if sequence > told.get(process, 0):
-                told[process] = sequence
+            if sequence > announced.get(process, 0):
+                announced[process] = sequence
             if sequence > self._stable.get(process, 0):
                 self._stable[process] = sequence
                 raised[process] = sequence
@@ -315,19 +315,19 @@ class PiggybackProcess(GroupProcess):
         if before < 0:
             raise RemoteError(f"{source} carries a message that everybody has")
 
-    def _peer(self, process: int) -> Peer:
+    def _peer(self, process: int) -> PiggybackPeer:
         peer = self._peers.get(process)
         if peer is None:
-            peer = self._peers[process] = Peer()
+            peer = self._peers[process] = PiggybackPeer()
         return peer
 
     def fingerprint(self) -> bytes:
         past = [(kept.message, kept.pending, sorted(kept.had)) for kept in self._past.values()]
         unacked = [(n, sorted(waited_for.items())) for n, waited_for in self._unacked.items()]
         peers = [
-            (process, sorted(peer.shared.items()), sorted(peer.told.items()))
+            (process, sorted(peer.shared.items()), sorted(peer.announced.items()))
             for process, peer in sorted(self._peers.items(), key=first_of)
-            if peer.shared or peer.told
+            if peer.shared or peer.announced
         ]
         known = sorted(self._delivered.items()), sorted(self._stable.items())
         return repr((self._members.me, int(self._sequence), past, unacked, known, peers)).encode()
@@ -339,6 +339,6 @@ def note_highest(highest: dict[int, int], key: Key) -> None:
         highest[key[0]] = key[1]
 
 
-def first_of(item: tuple[int, Peer]) -> int:
+def first_of(item: tuple[int, PiggybackPeer]) -> int:
     """Peers are told in the order of their ids."""
     return item[0]

@@ -344,7 +344,7 @@ def tally(comparison: Comparison) -> Markup:
 
 
 class Cells:
-    """Makes the tables; every cell has a place of its own where its figures are told."""
+    """Makes the tables; every cell links to a row with its figures."""
 
     def __init__(self, comparison: Comparison, prefix: str) -> None:
         self._comparison: Final = comparison

@@ -274,7 +274,7 @@ def rtt_acts() -> tuple[Act, ...]:
 
 
 def option_act(label: str, script: Script, name: str, **options: object) -> Act:
-    """An act with a protocol told to behave differently."""
+    """An act with other options of a protocol."""
     return Act(label=label, script=script, info=PROTOCOLS[name], options=options)
 
 

@@ -2,7 +2,7 @@
 
 A script says who sends what when, and how long every copy travels, in units of the usual one-way
 delay. It knows no protocol: the same one is played by several, and what differs is the lesson. A
-performance can be told in words: what happens, in order of time, and what came of it.
+performance can be printed: what happens, in order of time, and what came of it.
 """
 
 from collections import deque
@@ -309,10 +309,10 @@ def perform(
 
 def tell(performance: Performance, only: tuple[str, ...] = ()) -> list[str]:
     """One line per happening; `only` these messages if given (control is then left out)."""
-    told = performance.happenings
+    shown = performance.happenings
     if only:
-        told = [happening for happening in told if happening.name in only]
-    return [f"{happening.time_ns / UNIT_NS:8.2f}  {in_words(happening)}" for happening in told]
+        shown = [happening for happening in shown if happening.name in only]
+    return [f"{happening.time_ns / UNIT_NS:8.2f}  {in_words(happening)}" for happening in shown]
 
 
 def in_words(happening: StoryEvent) -> str:

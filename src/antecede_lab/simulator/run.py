@@ -100,7 +100,7 @@ class RunResult:
     left_out: int
     """Targets that were away when a message was submitted, and were left out."""
     outcomes: SendOutcomes | None
-    """What the applications of nodes have sent and were told; kept where a log is."""
+    """What the applications of nodes have sent and received, if there is a log."""
     stuck: tuple[Stuck, ...]
     """Nodes that were still waiting when the run ended."""
 

@@ -10,7 +10,7 @@ NODE = ABOVE_RULE[-1]
 FILES = [EXPULSION, "antecede/core/hybrid/state", RULE, *ABOVE_RULE]
 """In the order in which they import each other."""
 
-CARRYING = "        if self.unnoted is not None:\n            packet = ExpulsionNotice("
+CARRYING = "        if self.unacked_notices is not None:\n            packet = ExpulsionNotice("
 MUTANTS: dict[str, tuple[str, str, str]] = {
     "messages do not carry notices": (
         EXPULSION,
@@ -24,9 +24,9 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     ),
     "a notice is carried once": (
         EXPULSION,
-        "            packet = ExpulsionNotice(sorted(self.unnoted), packet)\n",
-        "            packet = ExpulsionNotice(sorted(self.unnoted), packet)\n"
-        "            self.unnoted = None\n",
+        "            packet = ExpulsionNotice(sorted(self.unacked_notices), packet)\n",
+        "            packet = ExpulsionNotice(sorted(self.unacked_notices), packet)\n"
+        "            self.unacked_notices = None\n",
     ),
     "the packet is taken before its notices": (
         EXPULSION,
@@ -67,8 +67,8 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     ),
     "nobody is told without a message": (
         EXPULSION,
-        "        if self.unnoted is not None:\n            outbox.transmit(",
-        "        if self.unnoted is not None and self.id < 0:\n            outbox.transmit(",
+        "        if self.unacked_notices is not None:\n            outbox.transmit(",
+        "        if self.id < 0:\n            outbox.transmit(",
     ),
     "nothing is released after a fence": (
         NODE,

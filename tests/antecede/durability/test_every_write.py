@@ -112,7 +112,7 @@ class Cluster:
             payload_limit=1 << 16,
             socket_bytes=1 << 22,
             order=self._order,
-            keeps=True,
+            has_journal=True,
         )
         tokens = SeededTokens((life.name, life.processes))
         return Endpoint(me, core, tokens, limits, None, True, None, life.recorder)

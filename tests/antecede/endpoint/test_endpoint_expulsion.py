@@ -195,7 +195,7 @@ def test_news_of_many_expulsions_leaves_in_pieces_that_fit() -> None:
     submit(ann, [CAT], b"x", post.now_ns)
     post.pass_time(SECOND)
     assert [message.payload for message in cat.take_inbox()] == [b"x"]
-    assert session_of(ann, CAT).notices.unacked == {}
+    assert session_of(ann, CAT).notices.is_empty()
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -57,8 +57,7 @@ def test_many_lives_of_one_name_leave_little(polite: bool) -> None:
     assert contact.candidates == []
     assert len(ann._table._former) <= FORMER_MAX
     for session in ann.sessions():
-        notices = session.notices
-        assert notices.unacked == notices.acks_due == {}, "everything was told, and noted"
+        assert session.notices.is_empty(), "everything was told, and acknowledged"
     group.send(ANN, [BOB, CAT], b"to the last of them")
     group.run_for(SECOND)
     assert group.payloads(BOB) == group.payloads(CAT) == [b"to the last of them"]
@@ -145,7 +144,7 @@ def test_who_comes_after_thousands_were_expelled_is_told_and_listens(mtu: int) -
     group.run_for(SECOND)
     assert group.payloads(CAT) == [b"after the news"]
     assert len(cat._expulsions._records) == THOUSANDS
-    assert session_of(ann, CAT).notices.unacked == {}
+    assert session_of(ann, CAT).notices.is_empty()
     assert cat.malformed == 0
     for number in (0, THOUSANDS - 1):
         assert cat._expulsions.is_expelled(f"worker-{number}", 7)

@@ -65,7 +65,7 @@ def test_a_peer_that_restarts_all_the_time_is_followed_now_and_then() -> None:
     assert RESTARTS_AT_ONCE <= restarts(ann) <= allowed
     assert len(ann._expulsions._records) <= allowed
     assert len(ann._table.by_id) == 2
-    assert session_of(ann, CAT).notices.unacked == {}
+    assert session_of(ann, CAT).notices.is_empty()
 
 
 def test_restarts_that_are_not_followed_take_no_memory() -> None:

@@ -15,7 +15,7 @@ from antecede.runtime.test_network import MemoryCarrier
 from antecede.runtime.turn import MESSAGES, READING_NS, Turn
 from antecede.testing import TestNetwork
 from tests.antecede.endpoint.endpoints import ANN, BOB, CAT, address_of, submit
-from tests.antecede.endpoint.test_intake import came, trio, written
+from tests.antecede.endpoint.test_receive_queue import came, trio, written
 
 FLOOD = 700
 

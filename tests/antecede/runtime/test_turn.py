@@ -26,7 +26,7 @@ from antecede.runtime.turn import AFTER_FAILURE_NS, Turn
 from antecede.testing import TestNetwork
 from tests.antecede.durability.failing_disk import FailingDisk
 from tests.antecede.endpoint.endpoints import CAT
-from tests.antecede.endpoint.test_intake import trio
+from tests.antecede.endpoint.test_receive_queue import trio
 
 SECONDS = 60.0
 NOW_NS = 5_000_000_000
@@ -319,3 +319,49 @@ def test_what_is_sent_to_oneself_is_handed_over_in_the_same_turn() -> None:
             assert network.now_ns == before_ns
 
     asyncio.run(asyncio.wait_for(story(), SECONDS))
+
+
+@pytest.mark.parametrize("stop", STOPS)
+def test_a_reader_that_ends_the_program_does_not_keep_the_next_one_asleep(
+    stop: type[BaseException],
+) -> None:
+    loop = asyncio.new_event_loop()
+    network = TestNetwork()
+    shares: list[list[bytes]] = [[], []]
+
+    async def read(bob: Node, share: list[bytes], raised: type[BaseException] | None) -> None:
+        async for message in bob:
+            share.append(message.payload)
+            if raised is not None:
+                raise raised
+
+    async def begin() -> tuple[Node, Node]:
+        alice = await network.open_node("alice")
+        bob = await network.open_node("bob")
+        await network.settle()
+        for share, raised in zip(shares, (stop, None), strict=True):
+            tasks.append(asyncio.ensure_future(read(bob, share, raised)))
+            await asyncio.sleep(0)
+        return alice, bob
+
+    async def send(alice: Node) -> None:
+        await alice.send("bob", b"1")
+        await network.settle()
+
+    async def end(alice: Node, bob: Node) -> None:
+        await alice.send("bob", b"2")
+        while not shares[1]:
+            await network.pass_time(0.1)
+        alice.abandon()
+        bob.abandon()
+        await tasks[1]
+
+    tasks: list[asyncio.Future[None]] = []
+    alice, bob = loop.run_until_complete(begin())
+    with pytest.raises(stop):
+        loop.run_until_complete(asyncio.wait_for(send(alice), SECONDS))
+    go_on(loop, network, end(alice, bob))
+    with pytest.raises(stop):
+        tasks[0].result()
+    assert shares == [[b"1"], [b"2"]]
+    loop.close()

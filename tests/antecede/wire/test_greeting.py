@@ -47,7 +47,7 @@ def greetings(draw: st.DrawFn) -> Greeting:
     greeting.order = draw(st.sampled_from(["", "hybrid", "none"]))
     greeting.met = draw(amounts)
     greeting.delivered = draw(amounts)
-    greeting.keeps = draw(st.integers(0, 1))
+    greeting.flags = draw(st.integers(0, 1))
     return greeting
 
 
@@ -67,7 +67,7 @@ def fields(greeting: Greeting) -> tuple[object, ...]:
         greeting.order,
         greeting.met,
         greeting.delivered,
-        greeting.keeps,
+        greeting.flags,
     )
 
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
 from antecede_cli.main import main
-from tests.documents.blocks import run_page
+from tests.documents.blocks import blocks_of, run_page
 from tests.documents.pages import ON_SPARK
 
 
@@ -62,3 +62,13 @@ def test_commands_of_a_page_find_what_it_speaks_of(
 
     run_page(page, tmp_path, shell)
     assert re.search(said, " ".join(" ".join(printed).split()))
+
+
+def test_tables_go_in_and_out_as_the_page_about_shuffles_shows(
+    spark: SparkSession,  # noqa: ARG001 the session that the program finds open
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    program, shown = blocks_of("docs/pipeline/shuffles.md")[:2]
+    assert (program.language, shown.language) == ("python", "text")
+    exec(program.body, {})
+    assert capsys.readouterr().out == shown.body

@@ -4,17 +4,20 @@ import ast
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 import antecede_audit
 from antecede_audit import audit, spans_to_events
 from antecede_audit.shuffle import PARTITION_ROWS, PARTITION_ROWS_MIN, partitions_by_size
-from antecede_audit.spark.audit_job import audit as audit_job
+from antecede_audit.spark.audit import audit_logs
 from antecede_audit.spark.ingest import ingest
 from antecede_audit.spark.job_names import DESCRIPTION, named
 from antecede_audit.spark.measure import measure_logs, profile
 from antecede_audit.spark.settings import spark_conf
+from antecede_audit.spark.watch.state import WatchSettings
+from antecede_audit.spark.watch.watch import finish, watch
 from antecede_lab.sweep.sweep import run_sweep
 from tests.antecede_audit.spans.samples import as_lines
 from tests.antecede_lab.sweep.grids import grid_of
@@ -39,15 +42,21 @@ SEVEN = [
 
 
 def descriptions(spark: SparkSession, since: int) -> list[str]:
-    """What all jobs from a number on are called; nothing if they have no name."""
+    """What all jobs from a number on are called, and their stages; nothing if they have no name."""
     assert spark.sparkContext._jsc is not None
-    jobs = spark.sparkContext._jsc.sc().statusStore().jobsList(None)
-    found = [jobs.apply(place) for place in range(jobs.size())]
+    store = spark.sparkContext._jsc.sc().statusStore()
+    found = [one for one in all_of(store.jobsList(None)) if one.jobId() >= since]
+    numbers = {number for job in found for number in all_of(job.stageIds())}
+    stages = [store.lastStageAttempt(number) for number in sorted(numbers)]
+    run = [one for one in stages if one.status().toString() != "SKIPPED"]
     return [
-        one.description().get() if one.description().isDefined() else ""
-        for one in found
-        if one.jobId() >= since
+        one.description().get() if one.description().isDefined() else "" for one in (*found, *run)
     ]
+
+
+def all_of(sequence: Any) -> list[Any]:  # noqa: ANN401 one of Scala's
+    """What there is in a sequence."""
+    return [sequence.apply(place) for place in range(sequence.size())]
 
 
 def next_job(spark: SparkSession) -> int:
@@ -138,6 +147,24 @@ def test_seven_spans_in_a_plain_session_are_a_few_tasks_with_names(spark: SparkS
     assert "partial" not in plan
 
 
+def ingested(spark: SparkSession, folder: Path, out: str) -> None:
+    """Ingest a file into a folder and a table, and then another."""
+    table = "of_named_jobs"
+    (folder / "b.csv").write_bytes(as_lines("b,a,7"))
+    try:
+        ingest(spark, [str(folder / "a.csv")], out, table_name=table)
+        ingest(spark, [str(folder / "b.csv")], out, table_name=table, append=True)
+    finally:
+        spark.sql(f"DROP TABLE IF EXISTS {table}")
+
+
+def watched(spark: SparkSession, log: str, out: Path) -> None:
+    """Judge a log in batches, and then what is left of it."""
+    settings = WatchSettings(order="process", patience_ns=1, lost_after_ns=1, horizon_ns=1 << 40)
+    watch(spark, log, str(out), settings, once=True).awaitTermination()
+    finish(spark, str(out), settings)
+
+
 def test_every_job_of_the_pipeline_says_what_it_does(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(as_lines("a,b,1", "b,c,2", "c,a,3"))
     out = str(tmp_path / "out")
@@ -145,9 +172,10 @@ def test_every_job_of_the_pipeline_says_what_it_does(spark: SparkSession, tmp_pa
         tmp_path, 'protocols = ["fifo"]\nnetworks = ["reliable"]\n[scenario.chatter]\nmessages = 5'
     )
     jobs: dict[str, Callable[[], object]] = {
-        "ingest": lambda: ingest(spark, [str(tmp_path / "a.csv")], out),
-        "audit": lambda: audit_job(spark, [f"{out}/events"], str(tmp_path / "found")),
+        "ingest": lambda: ingested(spark, tmp_path, out),
+        "audit": lambda: audit_logs(spark, [f"{out}/events"], str(tmp_path / "found")),
         "measure": lambda: measure_logs(spark, [f"{out}/events"]),
+        "watch": lambda: watched(spark, f"{out}/events", tmp_path / "watched"),
         "profile": lambda: profile(spark, out, str(tmp_path / "profile")),
         "sweep": lambda: run_sweep(spark, grid, tmp_path / "sweep"),
     }

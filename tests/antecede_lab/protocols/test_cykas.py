@@ -8,9 +8,9 @@ from antecede.core import BufferFull, Deliver, LocalError, Message, RemoteError,
 from antecede_lab.catalogue import PROTOCOLS
 from antecede_lab.protocols.cykas import (
     CykasAck,
+    CykasEntry,
     CykasMessage,
     CykasProcess,
-    Outgoing,
     YouCanTell,
     may_leave,
 )
@@ -87,7 +87,7 @@ def test_to_one_process_there_is_one_message_in_flight_and_nothing_overtakes_it(
 
 
 def test_a_message_may_leave_if_no_secret_is_kept_and_none_is_in_flight() -> None:
-    flying = Outgoing(Message(0, 1, b""), 1)
+    flying = CykasEntry(Message(0, 1, b""), 1)
     assert may_leave(0, None)
     assert not may_leave(1, None)
     assert not may_leave(0, flying)

@@ -216,6 +216,9 @@ class HybridProcess(HybridRecords):
     def _may_be_met(self, source: int) -> bool:
         return source in self._fence.expelled or (source in self._known and source != self._me)
 
+    def _met_peer(self, process: int) -> HybridPeer | None:
+        return self._peers.get(process)
+
     def _all_peers(self) -> list[HybridPeer]:
         return self._peers.all
 

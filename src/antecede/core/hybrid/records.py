@@ -169,7 +169,7 @@ class HybridRecords(HybridRule):
         self._fence.take_reports()
         self._met.clear()
         for peer in self._peers.all:
-            if peer.lowest_missing() > 0 or peer.unnoted is not None:
+            if peer.lowest_missing() > 0 or peer.unacked_notices is not None:
                 peer.start_waiting(now_ns)
                 self._alarms.start(peer, now_ns)
         self._advance(outbox)

@@ -250,7 +250,7 @@ class HybridPeer(NoticedPeer):
     def on_expelled(self) -> None:
         """Nothing of it is taken any more, and it gets neither permits nor notices."""
         self.early = None
-        self.unnoted = None
+        self.unacked_notices = None
         self.permitted_up_to = NEVER_NS
 
     def restore(self, delivered: i64, acked: i64, last_submitted: i64) -> None:
@@ -337,7 +337,7 @@ class HybridPeer(NoticedPeer):
 
     def rearm(self) -> None:
         """Set the alarm by what has been waited for longest; off, if nothing is."""
-        if self.owed_permits is None and self.unnoted is None:
+        if self.owed_permits is None and self.unacked_notices is None:
             self.on = self.copies.first < self.unsent_at
             self.since_ns = self.acks_since_ns
             return
@@ -347,7 +347,7 @@ class HybridPeer(NoticedPeer):
         owed = self.owed_permits
         if owed is not None and self.permits_since_ns < since_ns and owed.lowest > 0:
             since_ns = self.permits_since_ns
-        if self.unnoted is not None and self.notices_since_ns < since_ns:
+        if self.unacked_notices is not None and self.notices_since_ns < since_ns:
             since_ns = self.notices_since_ns
         self.on = since_ns < NEVER_NS
         if self.on:
@@ -359,7 +359,7 @@ class HybridPeer(NoticedPeer):
 
     def state(self) -> str:
         """Everything but the alarm; empty if nothing was ever exchanged."""
-        sent = self.last_submitted > 0 or self.unnoted is not None
+        sent = self.last_submitted > 0 or self.unacked_notices is not None
         received = self.delivered > 0 or self.permitted > 0 or self.early is not None
         if not sent and not received:
             return ""
@@ -367,7 +367,7 @@ class HybridPeer(NoticedPeer):
         early = [] if self.early is None else sorted(self.early.items(), key=predecessor_id)
         sending = (copies, self.unsent_at - self.copies.first, self.acked, self.last_submitted)
         receiving = (self.delivered, self.permitted, early)
-        permits = (self.last_transmitted, self.permitted_up_to, sorted(self.unnoted or {}))
+        permits = (self.last_transmitted, self.permitted_up_to, sorted(self.unacked_notices or {}))
         return repr((self.id, sending, permits, receiving))
 
 

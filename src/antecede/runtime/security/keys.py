@@ -202,8 +202,8 @@ class KeyRing(ABC):
         """Whether who has this key may speak under that name."""
         return key in self.keys_of(name)
 
-    def is_used(self, name: str, key: bytes) -> None:  # noqa: B027 - where all keys are given
-        """Who has this key has been answered under that name."""
+    def on_key_used(self, name: str, key: bytes) -> None:  # noqa: B027 - where all keys are given
+        """A node with this key was answered under that name."""
 
     def known_keys(self, name: str) -> tuple[PublicKey, ...]:
         """The keys that `name` was given here, as `set_keys` takes them."""
@@ -238,7 +238,7 @@ class PeerRing(KeyRing):
             return not self._is_taken(key)
         return key in self.keys_of(name)
 
-    def is_used(self, name: str, key: bytes) -> None:
+    def on_key_used(self, name: str, key: bytes) -> None:
         if name in self._first_use:
             self._first_use.remove(name)
             self._keys[name] = (key,)
@@ -253,7 +253,7 @@ class PeerRing(KeyRing):
         for name in list(self._first_use):
             for key in before.keys_of(name):
                 if not self._is_taken(key):
-                    self.is_used(name, key)
+                    self.on_key_used(name, key)
 
     def _is_taken(self, key: bytes) -> bool:
         return key == self.secret.public.raw or any(key in known for known in self._keys.values())

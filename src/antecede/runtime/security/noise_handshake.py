@@ -404,7 +404,7 @@ class ReceivedHello(HandshakeMessage):
     def is_answer(self) -> bool:
         return False
 
-    def is_from(self, name: str) -> bool:
+    def verify_sender(self, name: str) -> bool:
         self._name = name
         return self._crypto.trusts(name, self._responder.initiator)
 
@@ -441,7 +441,7 @@ class ReceivedHello(HandshakeMessage):
 
     def session_keys(self, now_ns: int) -> SessionKeys:
         assert self._answered is not None, "a hello is answered before what it agrees on is used"
-        self._crypto.ring.is_used(self._name, self._responder.initiator)
+        self._crypto.ring.on_key_used(self._name, self._responder.initiator)
         self._crypto.remember(self._responder.initiator, self._answered)
         theirs, ours = self._responder.keys()
         return SessionKeys(session_key, ours, theirs, self._responder.initiator, now_ns)
@@ -461,7 +461,7 @@ class ReceivedReply(HandshakeMessage):
     def is_answer(self) -> bool:
         return True
 
-    def is_from(self, name: str) -> bool:
+    def verify_sender(self, name: str) -> bool:
         return name == self._name
 
     def is_replayed(self) -> bool:

@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 from antecede.eventlog.layout import PARTITION
 from antecede.eventlog.processes import FOLDER
 from antecede_audit.judging.verdict import ONLY_RUN
+from antecede_audit.spark.job_names import named_jobs
 from antecede_audit.spark.readers import SPAN_ROWS, spans_in_values
 from antecede_audit.spark.schemas import EVENTS, with_run_id
 from antecede_audit.spark.storage import Storage, literal
@@ -51,7 +52,7 @@ FILES: Final = "path string, modificationTime timestamp, length bigint, content 
 """What Spark knows of files that it reads whole."""
 
 LOOK_S: Final = 0.2
-"""So often it is asked whether a watch has ended."""
+"""Every 0.2 s it is asked whether a watch has ended."""
 
 CHECKPOINT: Final = "checkpoint"
 COMMITS: Final = f"{CHECKPOINT}/commits"
@@ -156,10 +157,12 @@ def judge_of(
     history = History(out, settings.horizon_ns)
 
     def judge_and_tell(batch: DataFrame, number: int) -> None:
-        progress, marks = judge(batch, number, finished=finished)
-        if tell is not None:
-            history.add(batch.sparkSession, progress, marks)
-            tell(history.batches, history.worst_channels())
+        with named_jobs(batch.sparkSession, "watch") as describe:
+            describe(f"batch {number}")
+            progress, marks = judge(batch, number, finished=finished)
+            if tell is not None:
+                history.add(batch.sparkSession, progress, marks)
+                tell(history.batches, history.worst_channels())
 
     return judge_and_tell
 
@@ -325,7 +328,7 @@ class EventWatch:
 
 
 def newly_delivered(window: DataFrame) -> DataFrame:
-    """In: what `window.marked` gives. Out: the copies delivered since it was judged last."""
+    """In: what `with_watermark` gives. Out: the copies delivered since it was judged last."""
     fresh = below_watermark(window).where("kind = 'delivered' AND time_ns > judged_ns")
     return fresh.select(
         "run_id",

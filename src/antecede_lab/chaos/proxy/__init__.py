@@ -1,7 +1,7 @@
 """A bad network on one machine: a process that loses, doubles, delays and cuts between nodes.
 
 with Proxy({"alice": "127.0.0.1:9001", "bob": "127.0.0.1:9002"}, Conditions(loss=0.3)) as proxy:
-    proxy.peers_of("alice")        # {"bob": "127.0.0.1:40001"}: what alice is told
+    proxy.peers_of("alice")        # {"bob": "127.0.0.1:40001"}: the peers to give to alice
     proxy.cut("alice", "bob")
 """
 
@@ -61,7 +61,7 @@ class Proxy:
         return self
 
     def peers_of(self, node: str) -> dict[str, str]:
-        """What `node` has to be told are the addresses of the others."""
+        """The addresses of the others, as `node` has to know them."""
         return dict(self._addresses[node])
 
     def cut(self, first: str, second: str) -> None:

@@ -64,7 +64,7 @@ class RelayLink:
 
     @property
     def address(self) -> Address:
-        """What `source` has to be told is the address of `target`."""
+        """The address of `target`, as `source` has to know it."""
         host, port = self.sockets[0].getsockname()
         return str(host), int(port)
 

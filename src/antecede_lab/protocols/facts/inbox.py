@@ -11,7 +11,7 @@ from mypy_extensions import i64
 
 from antecede_lab.protocols.facts.delivered import KnownDeliveries
 from antecede_lab.protocols.facts.packets import FactsMessage, Mark
-from antecede_lab.protocols.facts.window import Peer
+from antecede_lab.protocols.facts.window import FactsPeer
 
 
 @final
@@ -22,14 +22,14 @@ class Inbox:
 
     __slots__ = ("_limit", "_peers", "_truths", "_waiters")
 
-    def __init__(self, peers: dict[int, Peer], truths: KnownDeliveries, limit: i64) -> None:
+    def __init__(self, peers: dict[int, FactsPeer], truths: KnownDeliveries, limit: i64) -> None:
         self._peers: Final = peers
         self._truths: Final = truths
         self._limit: Final[i64] = limit
         # Whose next message waits for one of a sender's.
         self._waiters: dict[int, dict[int, bool]] = {}
 
-    def take(self, peer: Peer, packet: FactsMessage) -> list[FactsMessage]:
+    def take(self, peer: FactsPeer, packet: FactsMessage) -> list[FactsMessage]:
         """Keep a new packet; everything whose turn has come is removed and returned, in order.
 
         A full buffer drops what comes too early (it will come again), never the next in turn.
@@ -46,7 +46,7 @@ class Inbox:
             return []
         return self._ready([self._peers[source] for source in waiting])
 
-    def _ready(self, looking: list[Peer]) -> list[FactsMessage]:
+    def _ready(self, looking: list[FactsPeer]) -> list[FactsMessage]:
         """What may be delivered of these peers, then of those that waited for it."""
         ready: list[FactsMessage] = []
         place: i64 = 0
@@ -65,7 +65,7 @@ class Inbox:
                         looking.append(self._peers[source])
         return ready
 
-    def _next(self, peer: Peer) -> FactsMessage | None:
+    def _next(self, peer: FactsPeer) -> FactsMessage | None:
         """The next message of `peer`, if it is here and what must come first has come."""
         early = peer.early
         if early is None:
@@ -76,7 +76,7 @@ class Inbox:
         peer.deliver(packet)
         return packet
 
-    def _awaits(self, peer: Peer, must: list[Mark]) -> bool:
+    def _awaits(self, peer: FactsPeer, must: list[Mark]) -> bool:
         """Whether one of these is not delivered; then `peer` waits for its sender."""
         for mark in must:
             sender = self._peers.get(mark.sender)

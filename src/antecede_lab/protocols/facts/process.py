@@ -61,7 +61,7 @@ from antecede_lab.protocols.facts.state import (
 )
 from antecede_lab.protocols.facts.window import (
     NOBODY,
-    Peer,
+    FactsPeer,
     WindowCopy,
     WindowEntry,
     alive_marks,
@@ -177,7 +177,7 @@ class FactsProcess(FactsNode):
         if self._met:
             self._notify_new_peers(now_ns, outbox)
 
-    def _check(self, peer: Peer, packet: Packet) -> None:
+    def _check(self, peer: FactsPeer, packet: Packet) -> None:
         """`RemoteError` unless `peer` may send this message or permit now."""
         source = peer.id
         if isinstance(packet, FactsMessage):
@@ -200,7 +200,7 @@ class FactsProcess(FactsNode):
             if self._misses_permit(peer) and peer.permits_since_ns <= due_since_ns:
                 peer.wait_for_permits(now_ns)
                 self._ask(peer, outbox)
-            if peer.unnoted is not None and peer.notices_since_ns <= due_since_ns:
+            if peer.unacked_notices is not None and peer.notices_since_ns <= due_since_ns:
                 peer.wait_for_noting(now_ns)
                 peer.transmit_notice(outbox)
             self._alarms.restart_with_backoff(peer, now_ns)
@@ -347,19 +347,19 @@ class FactsProcess(FactsNode):
             return NO_WATERMARKS
         return self._truths.gossip(target, self._window.watermark())
 
-    def _control_gossip(self, peer: Peer) -> list[Watermark]:
+    def _control_gossip(self, peer: FactsPeer) -> list[Watermark]:
         """For acks and asks: what counts acks of the expelled as given waits until it has noted."""
-        return self._gossip(peer.id) if peer.unnoted is None else NO_WATERMARKS
+        return self._gossip(peer.id) if peer.unacked_notices is None else NO_WATERMARKS
 
     def _permit(
-        self, peer: Peer, sequence: i64, exceptions: tuple[int, ...], outbox: Outbox
+        self, peer: FactsPeer, sequence: i64, exceptions: tuple[int, ...], outbox: Outbox
     ) -> None:
         peer.transmit(FactsPermit(sequence, exceptions, self._gossip(peer.id)), outbox)
 
-    def _ack(self, peer: Peer, outbox: Outbox) -> None:
+    def _ack(self, peer: FactsPeer, outbox: Outbox) -> None:
         outbox.transmit(peer.id, FactsAck(peer.delivered, self._control_gossip(peer)))
 
-    def _ask(self, peer: Peer, outbox: Outbox) -> None:
+    def _ask(self, peer: FactsPeer, outbox: Outbox) -> None:
         lowest = self._truths.permitted(peer.id) + 1
         lowest_except = self._truths.permitted_except(peer.id) + 1
         gossip = self._control_gossip(peer)
@@ -385,7 +385,7 @@ class FactsProcess(FactsNode):
         packet = FactsMessage(copy.message, copy.previous, must, report, gossip)
         self._peers[copy.target].transmit(packet, outbox)
 
-    def _transmit_again(self, peer: Peer, start: i64, stop: i64, outbox: Outbox) -> None:
+    def _transmit_again(self, peer: FactsPeer, start: i64, stop: i64, outbox: Outbox) -> None:
         """The copies from index `start` to before `stop`, as far as they were transmitted."""
         permitted = self._owed.queue_of(peer.id).permitted
         for index in range(start, min(stop, peer.unsent_at)):
@@ -407,7 +407,9 @@ class FactsProcess(FactsNode):
         for watermark in watermarks:
             self._truths.learn(watermark, source)
 
-    def _on_message(self, peer: Peer, packet: FactsMessage, now_ns: i64, outbox: Outbox) -> None:
+    def _on_message(
+        self, peer: FactsPeer, packet: FactsMessage, now_ns: i64, outbox: Outbox
+    ) -> None:
         sequence = packet.carried.sequence
         if packet.report is None:
             self._on_permit(peer, sequence, (), now_ns)
@@ -418,7 +420,7 @@ class FactsProcess(FactsNode):
 
     def _deliver(self, ready: list[FactsMessage], now_ns: i64, outbox: Outbox) -> None:
         """Deliver these, remember what they report, then acknowledge each source once."""
-        acks: dict[int, Peer] = {}
+        acks: dict[int, FactsPeer] = {}
         for packet in ready:
             peer = self._peers[packet.carried.sender]
             acks[peer.id] = peer
@@ -428,7 +430,9 @@ class FactsProcess(FactsNode):
         for peer in acks.values():
             self._ack(peer, outbox)
 
-    def _note_report(self, peer: Peer, sequence: i64, report: PastReportField, now_ns: i64) -> None:
+    def _note_report(
+        self, peer: FactsPeer, sequence: i64, report: PastReportField, now_ns: i64
+    ) -> None:
         """A delivered message was not clean: what it says becomes part of the past in its turn."""
         missed = self._misses_permit(peer)
         peer.set_unclean(sequence)
@@ -443,7 +447,7 @@ class FactsProcess(FactsNode):
             peer.wait_for_permits(now_ns)
         self._alarms.start(peer, now_ns)
 
-    def _on_ack(self, peer: Peer, sequence: i64, now_ns: i64) -> None:
+    def _on_ack(self, peer: FactsPeer, sequence: i64, now_ns: i64) -> None:
         copies = peer.copies
         if sequence > peer.last_transmitted or not peer.awaits_acks():
             return
@@ -463,7 +467,7 @@ class FactsProcess(FactsNode):
         self._advance()
 
     def _on_permit(
-        self, peer: Peer, sequence: i64, exceptions: tuple[int, ...], now_ns: i64
+        self, peer: FactsPeer, sequence: i64, exceptions: tuple[int, ...], now_ns: i64
     ) -> None:
         if exceptions:
             if self._truths.permit_except(peer.id, sequence, exceptions):
@@ -477,7 +481,7 @@ class FactsProcess(FactsNode):
             peer.wait_for_permits(now_ns)
             peer.watch(self._misses_permit(peer))
 
-    def _on_ask(self, peer: Peer, packet: FactsAsk, now_ns: i64, outbox: Outbox) -> None:
+    def _on_ask(self, peer: FactsPeer, packet: FactsAsk, now_ns: i64, outbox: Outbox) -> None:
         if peer.last_transmitted == 0:
             return
         self._on_ack(peer, packet.delivered, now_ns)
@@ -495,11 +499,11 @@ class FactsProcess(FactsNode):
         Right or wrong, this costs order nothing: who is suspected is named, never trusted.
         """
         outbox = EffectList()
-        told = checked_targets(targets)
-        for target in told:
+        hinted = checked_targets(targets)
+        for target in hinted:
             if self._peer(target) is None:
                 raise LocalError(f"process {target} is not one of the others")
-        self._parking.set_told(told)
+        self._parking.set_told(hinted)
         self._suspect()
         self._news = True
         self._pass(now_ns, outbox)

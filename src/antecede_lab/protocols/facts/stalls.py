@@ -6,7 +6,7 @@ from mypy_extensions import i64
 
 from antecede.core.process import NEVER_NS
 from antecede.core.retransmission import RetransmissionTimers
-from antecede_lab.protocols.facts.window import Peer
+from antecede_lab.protocols.facts.window import FactsPeer
 
 
 @final
@@ -32,12 +32,12 @@ class Stalls:
         """When to look again."""
         return NEVER_NS if self._on == 0 else self._alarms.next_ns()
 
-    def transmitted(self, peer: Peer, now_ns: i64) -> None:
+    def transmitted(self, peer: FactsPeer, now_ns: i64) -> None:
         """A copy to `peer` has left."""
         if peer.id not in self.hints:
             self._start(peer, now_ns)
 
-    def acknowledged(self, peer: Peer, now_ns: i64) -> None:
+    def acknowledged(self, peer: FactsPeer, now_ns: i64) -> None:
         """`peer` acknowledged something: whether it is stalled is a question of its next copy."""
         self.stop(peer)
         if not peer.awaits_acks():
@@ -49,7 +49,7 @@ class Stalls:
         if peer.id not in self.hints:
             self._start(peer, since_ns)
 
-    def expire(self, peers: dict[int, Peer], now_ns: i64) -> bool:
+    def expire(self, peers: dict[int, FactsPeer], now_ns: i64) -> bool:
         """Hint at those whose time has come; whether there are any."""
         hinted = False
         for alarm in self._alarms.expired(now_ns):
@@ -60,17 +60,17 @@ class Stalls:
                 hinted = True
         return hinted
 
-    def forget(self, peer: Peer) -> None:
+    def forget(self, peer: FactsPeer) -> None:
         """`peer` is gone: nobody waits for it."""
         self.stop(peer)
         self.hints.pop(peer.id, None)
 
-    def _start(self, peer: Peer, since_ns: i64) -> None:
+    def _start(self, peer: FactsPeer, since_ns: i64) -> None:
         if not peer.stall.on:
             self._on += 1
             self._alarms.start(peer.stall, since_ns)
 
-    def stop(self, peer: Peer) -> None:
+    def stop(self, peer: FactsPeer) -> None:
         """Do not wait for `peer`."""
         if peer.stall.on:
             self._on -= 1

@@ -50,7 +50,7 @@ from antecede_lab.protocols.facts.parking import Parking
 from antecede_lab.protocols.facts.past import Past, tells_others
 from antecede_lab.protocols.facts.reports import PastReport
 from antecede_lab.protocols.facts.stalls import Stalls
-from antecede_lab.protocols.facts.window import Peer, Window, WindowCopy, WindowEntry
+from antecede_lab.protocols.facts.window import FactsPeer, Window, WindowCopy, WindowEntry
 
 FACTS: Final = 64
 """Undelivered messages that a packet names at most: B."""
@@ -117,7 +117,7 @@ class FactsNode(ExpulsionProcess):
         self._send_limit: Final[i64] = send_limit
         self._receive_limit: Final[i64] = receive_limit
         self._payload_limit: Final[i64] = payload_limit
-        self._peers: dict[int, Peer] = {}
+        self._peers: dict[int, FactsPeer] = {}
         self._window = Window(self._peers)
         # Delivered reports and own messages, in order, that are not part of the past yet.
         self._log: deque[WindowEntry | PastReport] = deque()
@@ -149,13 +149,13 @@ class FactsNode(ExpulsionProcess):
     def _deliver(self, ready: list[FactsMessage], now_ns: i64, outbox: Outbox) -> None: ...
 
     @abstractmethod
-    def _ask(self, peer: Peer, outbox: Outbox) -> None: ...
+    def _ask(self, peer: FactsPeer, outbox: Outbox) -> None: ...
 
     @abstractmethod
-    def _transmit_again(self, peer: Peer, start: i64, stop: i64, outbox: Outbox) -> None: ...
+    def _transmit_again(self, peer: FactsPeer, start: i64, stop: i64, outbox: Outbox) -> None: ...
 
     @abstractmethod
-    def _check(self, peer: Peer, packet: Packet) -> None: ...
+    def _check(self, peer: FactsPeer, packet: Packet) -> None: ...
 
     # The list-returning face.
 
@@ -272,7 +272,7 @@ class FactsNode(ExpulsionProcess):
 
     # Who is there.
 
-    def _peer(self, process: int) -> Peer | None:
+    def _peer(self, process: int) -> FactsPeer | None:
         """The record of another process, or None if there is no such process."""
         peer = self._peers.get(process)
         # Membership first: an int of any size may be asked for, and only a known one fits an i64.
@@ -280,12 +280,12 @@ class FactsNode(ExpulsionProcess):
             peer = self._add_peer(process)
         return peer
 
-    def _add_peer(self, process: i64) -> Peer:
-        peer = self._peers[process] = Peer(process)
+    def _add_peer(self, process: i64) -> FactsPeer:
+        peer = self._peers[process] = FactsPeer(process)
         self._on_new_peer(peer)
         return peer
 
-    def _misses_permit(self, peer: Peer) -> bool:
+    def _misses_permit(self, peer: FactsPeer) -> bool:
         return peer.unclean > self._truths.permitted(peer.id)
 
     def add_process(self, process: int) -> None:
@@ -310,7 +310,7 @@ class FactsNode(ExpulsionProcess):
         self._go_on_without([target], now_ns, outbox)
         return undelivered
 
-    def _abandon(self, peer: Peer) -> list[int]:
+    def _abandon(self, peer: FactsPeer) -> list[int]:
         """Wait for nothing that was sent to `peer`, nor for what has come of it too early."""
         undelivered: list[int] = []
         while peer.copies.first < peer.copies.next:
@@ -341,7 +341,10 @@ class FactsNode(ExpulsionProcess):
 
     # Expulsion.
 
-    def _all_peers(self) -> list[Peer]:
+    def _met_peer(self, process: int) -> FactsPeer | None:
+        return self._peers.get(process)
+
+    def _all_peers(self) -> list[FactsPeer]:
         return list(self._peers.values())
 
     def _drop_expelled(self, processes: list[int], now_ns: i64, outbox: Outbox) -> None:

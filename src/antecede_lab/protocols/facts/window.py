@@ -148,7 +148,7 @@ class WindowEntry:
 
 
 @final
-class Peer(NoticedPeer):
+class FactsPeer(NoticedPeer):
     """Everything exchanged with one other process, its retransmission alarm included."""
 
     MADE_OF: ClassVar[tuple[str, ...]] = ("id",)
@@ -217,7 +217,7 @@ class Peer(NoticedPeer):
     def on_expelled(self) -> None:
         """It is expelled: nothing of it is in the past, and it is told nothing."""
         self.unclean = 0
-        self.unnoted = None
+        self.unacked_notices = None
 
     # Receiving from it.
 
@@ -268,7 +268,7 @@ class Peer(NoticedPeer):
             since_ns = self.acks_since_ns
         if misses_permit and self.permits_since_ns < since_ns:
             since_ns = self.permits_since_ns
-        if self.unnoted is not None and self.notices_since_ns < since_ns:
+        if self.unacked_notices is not None and self.notices_since_ns < since_ns:
             since_ns = self.notices_since_ns
         self.on = since_ns < NEVER_NS
         if self.on:
@@ -279,13 +279,13 @@ class Peer(NoticedPeer):
         early: list[tuple[int, FactsMessage]] = []
         if self.early is not None:
             early = sorted(self.early.items(), key=early_key)
-        if not (self.last_submitted or self.delivered or early or self.unnoted):
+        if not (self.last_submitted or self.delivered or early or self.unacked_notices):
             return ""
         copies = [copy.state() for copy in self.copies]
         sending = (copies, self.unsent_at - self.copies.first, self.acked, self.last_submitted)
         receiving = (self.delivered, self.unclean, early)
-        unnoted = sorted(self.unnoted or {})
-        return repr((self.id, sending, self.last_transmitted, receiving, unnoted))
+        unacked_notices = sorted(self.unacked_notices or {})
+        return repr((self.id, sending, self.last_transmitted, receiving, unacked_notices))
 
 
 def early_key(item: tuple[int, FactsMessage]) -> int:
@@ -322,7 +322,7 @@ class Window:
 
     __slots__ = ("_watermark", "entries", "excepting", "next", "payload_bytes", "peers", "plain")
 
-    def __init__(self, peers: dict[int, Peer]) -> None:
+    def __init__(self, peers: dict[int, FactsPeer]) -> None:
         self.peers: Final = peers
         self.entries: dict[int, WindowEntry] = {}
         self.next: i64 = 1

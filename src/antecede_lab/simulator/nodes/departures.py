@@ -23,7 +23,7 @@ class DepartureLog:
     __slots__ = ("_fenced", "_ids", "departures", "outcomes", "reports")
 
     def __init__(self, outcomes: SendOutcomes | None = None) -> None:
-        # What applications have sent and were told, if somebody records that.
+        # What applications have sent and received, if that is recorded.
         self.outcomes: Final = outcomes
         self.departures: Final = Departures()
         # How often nodes have said something about each other, by what it was.

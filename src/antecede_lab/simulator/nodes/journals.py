@@ -1,8 +1,8 @@
 """Journals of simulated nodes: in memory, and with a power failure at any write.
 
 What a turn of a node changes is one write; nothing of the turn shows before that, neither on the
-network nor in the event log. At the write that it is told to fail at, the power fails: the turn has
-never been. The node comes back as the same incarnation, from what was written before.
+network nor in the event log. At a chosen write the power fails: the turn never
+happened. The node comes back as the same incarnation, from what was written before.
 """
 
 from typing import Final, final

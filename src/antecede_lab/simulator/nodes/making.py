@@ -21,7 +21,7 @@ NUMBERS: Final = range(1 << 31)
 
 
 def identity_of(
-    info: ProtocolInfo, limits: Limits, name: str, incarnation: i64, log_id: i64, keeps: bool
+    info: ProtocolInfo, limits: Limits, name: str, incarnation: i64, log_id: i64, has_journal: bool
 ) -> Identity:
     """Who a node is, as it says in its greetings."""
     return Identity(
@@ -32,7 +32,7 @@ def identity_of(
         payload_limit=PAYLOAD_LIMIT,
         socket_bytes=SOCKET_BYTES,
         order=info.name,
-        keeps=keeps,
+        has_journal=has_journal,
     )
 
 

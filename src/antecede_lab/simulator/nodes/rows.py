@@ -1,4 +1,4 @@
-"""What observers of a simulation are told of its nodes; with a journal, once it is on disk."""
+"""What observers of a simulation see of its nodes; with a journal, once it is on disk."""
 
 from typing import Final, final
 

@@ -1,9 +1,9 @@
 """Whole nodes in the simulator: core, sessions and paths, over the simulated network.
 
 What runs here is the `Endpoint` that runs behind a socket, with the same limits. Datagrams meet the
-same faults as the packets of `engine.py` do, workloads and observers are the same, and times told
-to them count from the beginning of the traffic: before it, nodes have time to meet. Like there,
-everything follows from the arguments.
+same faults as the packets of `engine.py` do, workloads and observers are the same, and the times
+that they see count from the beginning of the traffic: before it, nodes have time to meet. Like
+there, everything follows from the arguments.
 """
 
 import gc
@@ -308,7 +308,7 @@ class NodeSimulation:
             host.process, host.address, host.log.me, journal.incarnation, journal, core
         )
         back.take_over(host)
-        # What the former process had not told is told now.
+        # What the former process had not reported is reported now.
         numbers = list(journal.recorder.state.losses.by_number)
         for report in back.endpoint.crash_recovery.unreported():
             self._note(back, report)

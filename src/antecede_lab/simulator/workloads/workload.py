@@ -1,4 +1,4 @@
-"""What a workload is: told what happens, it answers with submissions and wake-ups.
+"""What a workload is: it reacts to events with submissions and wake-ups.
 
 Like a protocol, a workload has no clock and performs nothing itself: it writes into an `Agenda`,
 which the simulation empties after every call. Chance is keyed by process and count, so the same

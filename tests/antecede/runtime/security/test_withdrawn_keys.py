@@ -43,7 +43,7 @@ def payloads(endpoint: Endpoint) -> list[bytes]:
 
 
 def reload_bob(post: Post, bob: Endpoint, guard_keys: dict[str, list[PublicKey]]) -> None:
-    guard = bob._guard
+    guard = bob._crypto
     guard.use(ring_with(BOB, guard_keys))  # type: ignore[union-attr] # it is a NoiseCrypto
     bob.expel_revoked_keys(post.now_ns)
 
@@ -149,7 +149,7 @@ def test_a_hello_that_is_not_answered_is_no_use() -> None:
 
 def test_a_key_from_its_first_use_stays_when_settings_are_loaded_again() -> None:
     before = ring_with(BOB, {ANN: [FIRST_USE]})
-    before.is_used(ANN, secret_of(ANN).public.raw)
+    before.on_key_used(ANN, secret_of(ANN).public.raw)
     after = ring_with(BOB, {ANN: [FIRST_USE]})
     after.adopt(before, [])
     assert after.keys_of(ANN) == (secret_of(ANN).public.raw,)

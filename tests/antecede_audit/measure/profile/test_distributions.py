@@ -18,7 +18,7 @@ from antecede_audit.measure.distributions import (
     tally,
 )
 from antecede_audit.report.profile_page import points_at_least, points_at_most
-from antecede_audit.spark.measure import counted, together
+from antecede_audit.spark.measure import per_partition, together
 from antecede_lab.simulator.histogram import Histogram, bucket_of
 
 VALUES = [0, 0, 1, 5, 127, 128, 129, 1000, 10**6, 10**6 + 7, 10**12, (1 << 62) + 12345]
@@ -39,7 +39,7 @@ def distribution(values: list[int]) -> Distribution:
 def test_spark_counts_as_the_simulator_does(spark: SparkSession) -> None:
     rows = [("a", "x", value, 1) for value in VALUES] + [("a", "y", 7, 1000), ("b", "x", 9, 2)]
     table = spark.createDataFrame(rows, "run_id string, measure string, value long, count long")
-    counts = together([counted(table.repartition(3), tally_rows, TALLIES)], 2)
+    counts = together([per_partition(table.repartition(3), tally_rows, TALLIES)], 2)
     found = by_run(counts.toArrow())
     assert {
         run: {measure: distribution_of(tallies) for measure, tallies in measures.items()}

@@ -7,7 +7,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from antecede_audit.eventlog.workload import WorkloadRow, read_workload
-from antecede_audit.spark.measure import profile, run_object
+from antecede_audit.measure.profile import run_object
+from antecede_audit.spark.measure import profile
 from antecede_audit.spark.sampling import Sampled, run_sizes, sampled
 from antecede_cli.audit.measure import caption
 from antecede_lab.grow.grow import grow

@@ -4,9 +4,9 @@ from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.receive_queue import (
     ALONE_NS,
     DATAGRAM_COST,
-    LANE_BYTES,
-    LANE_DATAGRAMS,
     QUANTUM,
+    QUEUE_BYTES,
+    QUEUE_DATAGRAMS,
     STRANGERS_FEW,
     STRANGERS_QUANTUM,
     FairReceiveQueue,
@@ -135,13 +135,13 @@ def test_who_is_alone_again_need_not_take_turns() -> None:
 def test_what_waits_of_one_peer_is_bounded_and_costs_nobody_else() -> None:
     post, nodes, intake = shared()
     flood = written(post, nodes[ANN], b"x" * 1000)
-    fit = LANE_BYTES // len(flood)
+    fit = QUEUE_BYTES // len(flood)
     intake.receive(address_of(ANN), flood, post.now_ns)
     intake.receive(address_of(BOB), b"?", post.now_ns)  # Somebody else waits, too.
     for _ in range(fit - 1 + 500):
         intake.receive(address_of(ANN), flood, post.now_ns)
     assert int(intake.dropped) == 500
-    for _ in range(LANE_DATAGRAMS - 1 + 10):
+    for _ in range(QUEUE_DATAGRAMS - 1 + 10):
         intake.receive(address_of(BOB), b"?", post.now_ns)
     assert int(intake.dropped) == 500 + 10
     intake.receive(address_of(BOB), written(post, nodes[BOB], b"heard"), post.now_ns)
@@ -154,7 +154,7 @@ def test_nothing_is_lost_while_nobody_else_waits() -> None:
     post, nodes, intake = shared()
     flood = written(post, nodes[ANN], b"x" * 1000)
     before = came(nodes, ANN)
-    fit = LANE_BYTES // len(flood)
+    fit = QUEUE_BYTES // len(flood)
     for _ in range(fit + 500):
         intake.receive(address_of(ANN), flood, post.now_ns)
     assert int(intake.dropped) == 0
@@ -200,20 +200,20 @@ def test_what_came_joined_counts_as_the_datagrams_it_is() -> None:
     intake.receive("elsewhere", b"?", post.now_ns)
     intake.receive(address_of(ANN), written(post, nodes[ANN], b"x"), post.now_ns)
     many = b"?" * 1000
-    for _ in range(LANE_DATAGRAMS // len(many) + 1):
+    for _ in range(QUEUE_DATAGRAMS // len(many) + 1):
         intake.receive_joined("elsewhere", many, 1, post.now_ns)
     assert int(intake.dropped) == len(many)
-    intake.receive_joined(address_of(ANN), bytes(LANE_BYTES), 60_000, post.now_ns)
-    assert int(intake.dropped) == len(many) + -(-LANE_BYTES // 60_000)
+    intake.receive_joined(address_of(ANN), bytes(QUEUE_BYTES), 60_000, post.now_ns)
+    assert int(intake.dropped) == len(many) + -(-QUEUE_BYTES // 60_000)
 
 
 def test_a_flood_of_strangers_is_dropped_unread_though_nobody_else_waits() -> None:
     post, nodes, intake = shared()
     stale = int(nodes[CAT].directory.stale)
     strange = b"\xa0\0" + bytes(50)
-    for _ in range(2 * LANE_DATAGRAMS):
+    for _ in range(2 * QUEUE_DATAGRAMS):
         intake.receive("elsewhere", strange, post.now_ns)
-    assert int(intake.dropped) == LANE_DATAGRAMS
+    assert int(intake.dropped) == QUEUE_DATAGRAMS
     assert int(nodes[CAT].directory.stale) == stale
     intake.receive(address_of(BOB), written(post, nodes[BOB], b"heard"), post.now_ns)
     intake.drain_round(post.now_ns)
