@@ -180,18 +180,18 @@ def run_ingest(
         skipped = sorted({*asked.found.skipped, *reading.skipped})
         return replace(earlier, skipped=skipped, changed=[]), None
     records.all_packed(stack)
-    asked.tell("finding messages")
+    asked.tell("messages of traces")
     traffic = extract_messages(records, read_keys, reading, asked.repair, stack)
     known = traffic.known
     # Whatever is not needed any more goes at once: the disk has to hold all that is left.
-    asked.tell("writing what was read")
+    asked.tell("writing spans and rejects")
     tables = stack.enter_context(outputs)
     write_records(tables, records, known)
     tables.write_few("files", pa.table(files.filter(pc.not_equal(files["format"], KNOWN))))
     records.unpersist()
-    asked.tell("putting events in order")
+    asked.tell("events in order")
     events = order_events(traffic, stack)
-    asked.tell("writing")
+    asked.tell("writing events and workload")
     tables.write_stage(tables.of_run("events"), events.ends(), events.stage(), EVENTS)
     tables.write_processes(known.names.values())
     waiting = write_workload(tables, events)

@@ -81,11 +81,11 @@ def spans_to_events(spans: DataFrame, *, repair: bool = True) -> EventTables:
             stage = partial(partition_records, keys=keys)
             records = SparkShuffle.reading([(as_records(spans), stage)]).persist(stack)
             reading, _ = count_records(records)
-        describe("finding messages")
+        describe("messages of traces")
         traffic = extract_messages(records, keys, reading, repair, stack)
         records.unpersist()
         known = traffic.known
-        describe("putting events in order")
+        describe("events in order")
         log = event_log(order_events(traffic, stack))
         rows = list(enumerate(known.names.values()))
         return EventTables(

@@ -1,6 +1,6 @@
 """What Spark's web page calls jobs, and what its plans call the Python that runs in their stages.
 
-Jobs are described by what is being done ("antecede ingest: finding messages"). A stage that is a
+Jobs are described by what is being done ("antecede ingest: messages of traces"). A stage that is a
 `functools.partial` would be called "partial": it is called after the function in it instead.
 """
 

@@ -154,7 +154,7 @@ def grow(
     Storage(session).check_replaceable(out, REPLACED)
     with ExitStack() as stack:
         describe = stack.enter_context(named_jobs(session, "grow"))
-        describe("finding what caused what")
+        describe("causes and effects")
         workload = read_workload(session, source, run_id)
         size = only_run(run_sizes(workload), source, run_id)
         chosen = size.run_id

@@ -352,8 +352,8 @@ def test_what_is_kept_goes_when_the_next_step_has_what_it_needs(
     # Records; then messages too; these without records; and at last the copies in order.
     assert dict(zip(kept, steps, strict=True)) == {
         "reading 1 file": 0,
-        "finding messages": 1,
-        "writing what was read": 2,
-        "putting events in order": 1,
-        "writing": 1,
+        "messages of traces": 1,
+        "writing spans and rejects": 2,
+        "events in order": 1,
+        "writing events and workload": 1,
     }
