@@ -16,7 +16,7 @@ from antecede.endpoint.crash_recovery import CrashRecovery
 from antecede.endpoint.loss_reporter import LossReporter
 from antecede.endpoint.protocol_driver import ProtocolDriver
 from antecede.endpoint.sender import MessageSender
-from antecede.endpoint.session_maker import SessionFactory
+from antecede.endpoint.session_factory import SessionFactory
 from antecede.events import NodeFenced, PeerLeft, Report
 from antecede.membership.directory import Directory
 from antecede.membership.expulsions import LEFT_OWING, RESTARTED, Expulsions

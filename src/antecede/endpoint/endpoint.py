@@ -27,7 +27,7 @@ from antecede.endpoint.loss_reporter import LossReporter
 from antecede.endpoint.protocol_driver import ProtocolDriver
 from antecede.endpoint.rollback import Rollbacks
 from antecede.endpoint.sender import MessageSender
-from antecede.endpoint.session_maker import SessionFactory
+from antecede.endpoint.session_factory import SessionFactory
 from antecede.endpoint.waiting_for import WaitingFor
 from antecede.events import (
     NodeFenced,
