@@ -24,7 +24,7 @@ from antecede import compiled
 from antecede_audit.eventlog import read_events
 from antecede_audit.jobs.audit import audit_here
 from antecede_audit.judging.oracle import check_log
-from antecede_audit.spark.audit_job import audit
+from antecede_audit.spark.audit import audit_logs
 from antecede_audit.spark.session import PLANS_ONLY, is_embedded, open_session
 from bench.synthetic_log import Traffic, write_log
 
@@ -114,7 +114,7 @@ def measure(session: SparkSession, traffic: Traffic) -> dict[str, Any]:
         usage = Usage()
         with usage.measured():
             start = time.perf_counter()
-            found = audit(session, [f"{folder}/log"], f"{folder}/out")
+            found = audit_logs(session, [f"{folder}/log"], f"{folder}/out")
             seconds = time.perf_counter() - start
         summary = found.summary
     return {
@@ -148,7 +148,9 @@ def against_oracle(session: SparkSession) -> dict[str, Any]:
             for name, rounds in seconds.items():
                 paths, out = [f"{folder}/log"], f"{folder}/out"
                 start = time.perf_counter()
-                found = audit_here(paths, out) if name == "audit_s" else audit(session, paths, out)
+                found = (
+                    audit_here(paths, out) if name == "audit_s" else audit_logs(session, paths, out)
+                )
                 rounds.append(time.perf_counter() - start)
                 assert found is not None, "a log of this size is small"
                 assert found.summary.violation_count == len(verdict.violations)

@@ -16,7 +16,7 @@ from importlib import import_module
 from pyspark.daemon import manager
 
 JOBS = (
-    *(f"antecede_audit.spark.{name}" for name in ("audit_job", "ingest", "measure")),
+    *(f"antecede_audit.spark.{name}" for name in ("audit", "ingest", "measure")),
     *("antecede_lab.grow.grow", "antecede_lab.sweep.sweep"),
 )
 

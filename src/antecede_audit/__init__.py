@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from antecede_audit.judging.verdict import judge as judge
-    from antecede_audit.spark.audit_library import audit as audit
+    from antecede_audit.spark.audit import audit as audit
     from antecede_audit.spark.ingest_library import spans_to_events as spans_to_events
     from antecede_audit.spark.readers import register_formats as register_formats
     from antecede_audit.spark.readers import spans_in_values as spans_in_values
 
 LIBRARY: Final = {
     "judge": "antecede_audit.judging.verdict",
-    "audit": "antecede_audit.spark.audit_library",
+    "audit": "antecede_audit.spark.audit",
     "spans_to_events": "antecede_audit.spark.ingest_library",
     "register_formats": "antecede_audit.spark.readers",
     "spans_in_values": "antecede_audit.spark.readers",

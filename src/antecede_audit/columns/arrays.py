@@ -16,16 +16,16 @@ ABSENT: Final = -1
 """What stands for a null: no number, position or code of a text is less than 0."""
 
 GAPS_MAX: Final = 4
-"""Numbers are looked up in a table if it has at most so many entries for each that is used."""
+"""Numbers are looked up in a table if it has at most 4 entries for each that is used."""
 
 CLUSTER_MAX: Final = 1 << 40
 """Numbers further apart than this are renumbered first, so that sums of them cannot overflow."""
 
 SORTED_BITS: Final = 62
-"""So many bits of a key and of its place fit an integer."""
+"""A key and its place fit an integer if they have at most 62 bits together."""
 
 SHORT_BITS: Final = 16
-"""Keys of so many bits are put in order without comparing them."""
+"""Keys of at most 16 bits are put in order without comparing them."""
 
 
 def dense_ranks(keys: Integers) -> tuple[Integers, int]:
@@ -79,14 +79,14 @@ def pair_keys(first: Integers, second: Integers) -> Integers:
 
 
 def scattered(count: int, at: Integers, values: Integers, missing: int = 0) -> Integers:
-    """So many numbers, with these values at these places."""
+    """An array of `count` numbers, with these values at these places."""
     numbers: Integers = np.full(count, missing, np.int64)
     numbers[at] = values
     return numbers
 
 
 def extremes(group: Integers, values: Integers, count: int) -> tuple[Integers, Integers]:
-    """The least and the greatest value of each of so many groups."""
+    """The least and the greatest value of each of `count` groups."""
     low, high = np.full(count, LATEST), np.full(count, -LATEST)
     np.minimum.at(low, group, values)
     np.maximum.at(high, group, values)

@@ -55,7 +55,7 @@ def audit_here(
 ) -> AuditResult | None:
     """Audit these logs if they are files here, of few events; None if they are not.
 
-    The tables in the folder `out` are replaced, as by `antecede_audit.spark.audit_job.audit`.
+    The tables in the folder `out` are replaced, as by `antecede_audit.spark.audit.audit_logs`.
     """
     if not all(is_local_path(path) for path in (*paths, out)):
         return None

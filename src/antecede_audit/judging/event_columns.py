@@ -191,7 +191,7 @@ class RunSize:
 
     @property
     def copies(self) -> int:
-        """At most so many copies, unless much is delivered where nobody sent it."""
+        """An upper limit of its copies, unless much is delivered where nobody sent it."""
         return max(self.submissions, self.deliveries)
 
 

@@ -8,7 +8,7 @@ from antecede.eventlog.schema import Event
 
 
 class MessageId(NamedTuple):
-    """Which message: who sent it, and the how manyth of that sender it is."""
+    """Which message: who sent it, and its number among those of that sender."""
 
     sender: int
     sequence: int

@@ -33,7 +33,7 @@ NONE: Final = -1
 """No bit, no copy, no watched copy."""
 
 DROPPED_BITS: Final = 32
-"""So many bits at least drop out at a time: one is not worth the work."""
+"""At least 32 bits drop out at a time: one is not worth the work."""
 
 
 @final

@@ -334,7 +334,7 @@ def packed(*columns: Integers) -> bytes:
 
 
 def could_be_late(events: KernelEvents, messages: MessageIndex, copies: int) -> Flags:
-    """Which of so many copies may be late, as far as these events tell.
+    """Which of this number of copies may be late, as far as these events tell.
 
     In: events by place and position, whose times never go back along a place.
     """

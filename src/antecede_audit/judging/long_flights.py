@@ -34,7 +34,7 @@ MIXER: Final = np.uint64(0x9E3779B97F4A7C15)
 def judge_long_flights(
     batches: Iterator[ArrowBatch], orders: Sequence[Order], buckets: int
 ) -> Iterator[ArrowBatch]:
-    """The violations in which a long flight is late, as `PACKED`, in so many buckets.
+    """The violations in which a long flight is late, as `PACKED`, in this number of buckets.
 
     In: packed batches of copies for each group, sorted by that and then by `start_ns`.
     """

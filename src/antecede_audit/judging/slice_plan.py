@@ -15,16 +15,16 @@ import numpy.typing as npt
 from antecede_audit.judging.slices import Slice, UntrustedTimes
 
 SLICE_COPIES: Final = 400_000
-"""So many copies begin in a slice: few enough for memory, enough to make overlaps cheap.
+"""400,000 copies begin in a slice: few enough for memory, enough to make overlaps cheap.
 
 Judging one takes less than 1 kB a copy.
 """
 
 GROWTH_MAX: Final = 8
-"""Where flights are long, a slice may have so many times more copies than usual."""
+"""Where flights are long, a slice may have up to 8 times as many copies."""
 
 OVERLAP_MAX: Final = 0.5
-"""The overlap of a slice is at most so long, measured by what usually begins in it."""
+"""The overlap of a slice has at most half as many copies as usually begin in it."""
 
 OVERLAP_CHEAP: Final = 0.1
 """An overlap this long costs little, and a generous one saves the search for longer flights."""

@@ -345,7 +345,7 @@ def judge_slices(
     """The findings of each slice; a slice without an entry in `slices` has whole runs.
 
     In:  what `into_slices` returns; the packed batches of one slice follow each other.
-    Out: `PACKED`, of which violations are in so many buckets.
+    Out: `PACKED`, of which violations are in this number of buckets.
     """
     for number, rows in rows_of_slices(batches, blurs):
         if number in slices:

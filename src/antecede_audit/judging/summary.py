@@ -9,7 +9,7 @@ from antecede_audit.judging.findings import Violation
 QUANTILES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 KINDS: Final = ("fifo", "transitive")
 CHANNELS: Final = 20
-"""So many of the channels most affected are named."""
+"""The 20 channels most affected are named."""
 
 RECORDED: Final = "recorded"
 CLEAR: Final = "clear"

@@ -31,7 +31,7 @@ from antecede_audit.judging.summary import (
 )
 
 VALUES_MAX: Final = 1 << 14
-"""Of each part so many durations are remembered; of more, as many at equal distances."""
+"""Of each part up to 16,384 durations are remembered; of more, that number at equal distances."""
 
 Counts: TypeAlias = Mapping[tuple[int, int], tuple[int, int]]
 """By kind of finding and order: how many there are, and the sum of their numbers."""

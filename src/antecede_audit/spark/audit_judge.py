@@ -27,6 +27,7 @@ from antecede_audit.judging.slices import judge_slices
 from antecede_audit.spark.audit_stages import counted_rows, spread
 from antecede_audit.spark.clocks import find_blurs, find_offsets, with_clock
 from antecede_audit.spark.cutting import into_slices
+from antecede_audit.spark.finding_tables import clock_contradictions, scattered_runs
 from antecede_audit.spark.job_names import named, silent
 from antecede_audit.spark.long_flights import (
     BY_START,
@@ -40,12 +41,11 @@ from antecede_audit.spark.open_copies import count_open, join_ends, lost_copies,
 from antecede_audit.spark.pieces import LogReader
 from antecede_audit.spark.settings import BATCH_BY_ROWS, persist_packed, spark_conf
 from antecede_audit.spark.survey import Flights, LogSurvey, extent_of, with_run_numbers
-from antecede_audit.spark.verdict import clock_contradictions, scattered_runs
 
 Tell: TypeAlias = Callable[[str], None]
 
 PARTITION_COPIES: Final = SLICE_COPIES // 2
-"""A task is worth it for so many copies."""
+"""A task is worth it for 200,000 copies."""
 
 SETTINGS: Final = {
     # A task reads a part of a file of this size; smaller ones would cost more than they spread.
@@ -88,7 +88,7 @@ class JudgingState:
     """By run: for which part of its time the clock was not looked at."""
     long_flights: int = 0
     buckets: int
-    """Violations are put into so many."""
+    """The number of buckets that violations are put into."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,7 +257,7 @@ class AuditJob:
         return self._sliced(plan).mapInArrow(named(judge), from_arrow_schema(PACKED))
 
     def _parts(self, groups: int) -> int:
-        """Over how many tasks to spread so many groups of rows: one each, unless they are tiny."""
+        """Over how many tasks to spread groups of rows: one each, unless they are tiny."""
         usual = self._rows.sparkSession.conf.get("spark.sql.shuffle.partitions", None)
         copies = sum(run.copies for run in self._runs)
         return max(1, min(groups, max(int(usual or 1), copies // PARTITION_COPIES)))

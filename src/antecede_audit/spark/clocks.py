@@ -30,7 +30,7 @@ Offsets: TypeAlias = Mapping[int, Mapping[int, int]]
 """By run and process: what to add to its clock; what is not there is 0."""
 
 BLUR_CELLS: Final = 1 << 17
-"""A run has so many cells; a stretch in which the clock is wrong is made of whole ones."""
+"""A run has 131,072 cells; a stretch in which the clock is wrong is made of whole ones."""
 
 
 def find_offsets(rows: DataFrame, runs: Sequence[int]) -> dict[int, dict[int, int]]:

@@ -31,7 +31,7 @@ from antecede_audit.spark.open_copies import is_long
 from antecede_audit.spark.schemas import PACKED
 
 GROUP_WIDTH: Final = 1 << 16
-"""About so many long flights are followed at a time: sets of them are as wide, 8 KiB."""
+"""About 65,536 long flights are followed at a time: a set of them takes 8 KiB."""
 
 RATIO: Final = 8
 """Lengths of flights in a group differ by this factor at most."""
@@ -47,8 +47,8 @@ BY_START: Final = StructType([*PACKED.fields, StructField("start_ns", LongType()
 def with_windows(copies: DataFrame, shortest_ns: int) -> DataFrame:
     """The ends that no slice could put together, and of long flights the window that they are in.
 
-    In:  what `opens.closed` returns.
-    Out: the same, of some; width_ns, window: of what length, and the how manyth of that length.
+    In:  what `join_ends` returns.
+    Out: the same, of some; width_ns, window: its length, and its number among those of that length.
     """
     length = F.greatest(F.col("other_clock_ns") - F.col("clock_ns"), F.lit(1))
     times = F.greatest(F.ceil(F.log(length / shortest_ns) / F.log(F.lit(RATIO))), F.lit(0))
@@ -79,7 +79,7 @@ class FlightWindows:
     end_ns: Integers
     """When the last of them ends: no later than the next window does."""
     parts: Integers
-    """Over so many groups the flights are spread."""
+    """The number of groups that the flights are spread over."""
     first: Integers
     """The number of the first of those groups; the others follow."""
 
@@ -203,7 +203,7 @@ def is_own(ends: ArrowBatch, index: Integers, window: Integers, windows: FlightW
 
 
 def part_of(copies: Copies, parts: Integers) -> Integers:
-    """Which of the groups of its window, of which there are so many, each flight is in."""
+    """Which of the groups of its window each flight is in; `parts` is how many these are."""
     mixed: Integers = (copies.sender * 31 + copies.sequence * 7 + copies.process) % parts
     return mixed
 

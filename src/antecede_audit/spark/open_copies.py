@@ -19,7 +19,7 @@ from antecede_audit.spark.audit_stages import find_copies, receiver_of, sender_o
 KEY: Final = ("run", "sender", "sequence", "process")
 
 SENT_MAX: Final = 1_000_000
-"""So many keys are sent to every executor, some 100 MB; for more the log is shuffled once more."""
+"""Up to 1,000,000 keys, some 100 MB, are sent to every executor; for more the log is shuffled."""
 
 
 def join_ends(sliced: DataFrame) -> DataFrame:
@@ -81,7 +81,7 @@ def lost_copies(copies: DataFrame) -> DataFrame:
 
 
 def resolve_from_log(copies: DataFrame, rows: DataFrame, unclear: int) -> DataFrame:
-    """The duplicates and inventions among so many unclear copies.
+    """The duplicates and inventions among unclear copies; `unclear` is how many these are.
 
     In:  what `join_ends` returns; what `counted_rows` returns.
     Out: `FINDINGS`.

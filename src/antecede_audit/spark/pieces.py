@@ -32,10 +32,10 @@ Reader: TypeAlias = Callable[[ArrowTable], Iterator[ArrowTable]]
 """From what Spark hands over to checked rows of a log: `READ`, trace_id, source, run_id."""
 
 PIECE_BYTES: Final = 16 << 20
-"""A task reads so much of files: smaller ones would cost more than they spread."""
+"""A task reads 16 MiB of files: smaller ones would cost more than they spread."""
 
 PIECE_ROWS: Final = 1 << 19
-"""So many rows are looked at at a time."""
+"""524,288 rows are looked at at a time."""
 
 WORDS: Final = ("kind", "run_id")
 """Columns that have few different texts."""

@@ -70,10 +70,10 @@ that is wrong, only that is said."""
 ARROW: Final = to_arrow_schema(LOOKED)
 
 SAMPLED_MESSAGES: Final = 50_000
-"""About so many messages are looked at before the log is cut."""
+"""About 50,000 messages are looked at before the log is cut."""
 
 WHOLE_BITS: Final = 11
-"""Of a piece of so many rows, as a power of two, all messages are set aside."""
+"""Of a piece of at most 2**11 rows all messages are set aside."""
 
 SPARSEST: Final = 5
 """The least level of messages that are set aside, of pieces of any size: one in 32."""

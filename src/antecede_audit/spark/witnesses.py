@@ -20,10 +20,10 @@ from antecede_audit.judging.summary import Found
 from antecede_audit.judging.witness import witnessed
 
 EVENTS_MAX: Final = 500_000
-"""A path is not looked for among more events than this."""
+"""A path is looked for among at most 500,000 events."""
 
 TOTAL_MAX: Final = 2_000_000
-"""So many events are brought to the driver for all paths together: some 300 MB."""
+"""At most 2,000,000 events are brought to the driver for all paths together: some 300 MB."""
 
 
 def with_witnesses(

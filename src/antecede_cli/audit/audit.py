@@ -326,7 +326,7 @@ def audit_paths(
     is_simple = master is None and not options["tables"] and options["format_name"] == "parquet"
     need_spark()
     from antecede_audit.jobs.audit import audit_here
-    from antecede_audit.spark.audit_job import audit
+    from antecede_audit.spark.audit import audit_logs
     from antecede_audit.spark.pieces import session_settings
     from antecede_audit.spark.storage import is_local_path
 
@@ -340,7 +340,7 @@ def audit_paths(
         settings = session_settings(paths) if is_here else {}
         with spark_session(context, master, settings) as session:
             progress.watch(session)
-            return audit(session, paths, out, **options, tell=progress.tell)
+            return audit_logs(session, paths, out, **options, tell=progress.tell)
 
 
 def check_kinds(paths: tuple[str, ...]) -> None:

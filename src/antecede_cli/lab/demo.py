@@ -207,7 +207,7 @@ def why_no_spark() -> str | None:
 def judged_by_spark(places: DemoFolders, tell: Tell, watch: Watch) -> dict[str, DemoVerdict]:
     """By run; the tables go where the report looks for them."""
     from antecede_audit.report.audit_page import VIOLATIONS_FOLDER
-    from antecede_audit.spark.audit_job import audit
+    from antecede_audit.spark.audit import audit_logs
     from antecede_audit.spark.session import SPARK_ERRORS, first_line, open_session
     from antecede_lab.evaluate.evaluate import count_rows
 
@@ -218,7 +218,7 @@ def judged_by_spark(places: DemoFolders, tell: Tell, watch: Watch) -> dict[str, 
         ):
             restored()
             watch(session)
-            audit(session, [str(places.events)], str(places.audit), tell=tell)
+            audit_logs(session, [str(places.events)], str(places.audit), tell=tell)
     except SPARK_ERRORS as error:
         raise LocalError(f"Spark gave up: {first_line(error)}") from error
     counts: dict[str, dict[str, int]] = {}

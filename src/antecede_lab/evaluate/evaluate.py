@@ -26,7 +26,7 @@ from antecede_audit.eventlog.workload import WorkloadRow, read_workload, write_w
 from antecede_audit.judging.summary import REPLACED as AUDITED
 from antecede_audit.measure.figures import FIGURES
 from antecede_audit.measure.profile import summary_object
-from antecede_audit.spark.audit_job import audit
+from antecede_audit.spark.audit import audit_logs
 from antecede_audit.spark.ingest import ingest
 from antecede_audit.spark.measure import measure_logs, profile
 from antecede_lab.build_mode import compiled
@@ -357,7 +357,7 @@ def judge_logs(session: SparkSession, logs: Sequence[str], out: Path) -> list[Au
     """Audit all runs of these datasets; the tables of the audit go into `out`."""
     out.mkdir(parents=True, exist_ok=True)
     # By process: that is the order which the protocols under comparison promise.
-    audit(session, logs, str(out), order="process")
+    audit_logs(session, logs, str(out), order="process")
     found = {name: count_rows(out / name) for name in TABLES}
     return [
         AuditedRun(

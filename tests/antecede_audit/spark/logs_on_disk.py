@@ -11,7 +11,7 @@ from antecede.eventlog import Event
 from antecede.eventlog.parquet import event_schema
 from antecede_audit.judging import VIOLATION_COLUMNS, OracleVerdict, Order, check_log
 from antecede_audit.judging.summary import TABLES
-from antecede_audit.spark.audit_library import AuditTables
+from antecede_audit.spark.audit import AuditTables
 
 Runs = Mapping[str, Sequence[Event]]
 TRACED = ("early_trace_id", "late_trace_id", "early_span_id", "late_span_id")

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from antecede.core.catalogue import ProtocolInfo
 from antecede.eventlog import EventLog
-from antecede_audit.spark.audit_library import audit
+from antecede_audit.spark.audit import audit
 from tests.antecede_audit.spark.logs_on_disk import oracle_of, verdicts_of, write_runs
 from tests.broken.mutants import Mutant, load
 from tests.broken.test_every_mutant_is_caught import MUTANTS

@@ -12,8 +12,8 @@ from antecede.eventlog import Event
 from antecede_audit.judging.copies import ArrowBatch
 from antecede_audit.judging.definition import Order
 from antecede_audit.judging.long_flights import judge_long_flights
+from antecede_audit.spark.audit import audit
 from antecede_audit.spark.audit_judge import SMALL_BATCHES
-from antecede_audit.spark.audit_library import audit
 from antecede_audit.spark.clocks import find_offsets
 from tests.antecede_audit.judging.random_traffic import (
     Log,

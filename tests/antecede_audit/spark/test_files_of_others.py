@@ -24,8 +24,8 @@ from antecede_audit.jobs.audit import audit_here
 from antecede_audit.jobs.measure import measure_here
 from antecede_audit.judging.oracle import check_log
 from antecede_audit.report.spacetime.recording import rows_of_files
-from antecede_audit.spark import audit_library as library
-from antecede_audit.spark.audit_job import audit
+from antecede_audit.spark import audit as library
+from antecede_audit.spark.audit import audit_logs
 from antecede_audit.spark.measure import measure_logs
 from antecede_audit.spark.watch.state import WatchSettings
 from antecede_audit.spark.watch.watch import Format, watch
@@ -150,7 +150,7 @@ def test_every_audit_says_the_same_of_all_of_them(
     paths = [str(mixed), str(written["pandas"]), str(written["lines"])]
     runs = len(written) + 2
     here = audit_here(paths, str(tmp_path / "here"), explain=runs)
-    there = audit(spark, paths, str(tmp_path / "there"), explain=runs)
+    there = audit_logs(spark, paths, str(tmp_path / "there"), explain=runs)
 
     assert here is not None
     assert here == there

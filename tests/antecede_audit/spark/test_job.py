@@ -20,7 +20,7 @@ from antecede_audit.judging import VIOLATION_COLUMNS, Violation, check_log
 from antecede_audit.judging.finding_tables import DUPLICATES, INVENTIONS, LOSSES, VIOLATIONS
 from antecede_audit.judging.findings import IDENTITY_COLUMNS
 from antecede_audit.judging.summary import AuditResult
-from antecede_audit.spark.audit_job import audit
+from antecede_audit.spark.audit import audit_logs
 from antecede_audit.spark.schemas import EVENTS
 from antecede_audit.spark.witnesses import with_witnesses, within_search_limit
 from antecede_lab.simulator.run import simulate
@@ -74,7 +74,7 @@ def told(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple
     write_processes(names / "names.parquet", NAMES)
     write_events(folder / "again.jsonl.gz", triangle())
     paths = [str(dataset), str(folder / "again.jsonl.gz")]
-    return audit(spark, paths, str(folder / "out"), explain=3), folder / "out"
+    return audit_logs(spark, paths, str(folder / "out"), explain=3), folder / "out"
 
 
 def test_tables_hold_what_was_found(told: tuple[AuditResult, Path]) -> None:
@@ -195,7 +195,7 @@ def test_a_simulated_run_of_none_and_of_hybrid(spark: SparkSession, tmp_path: Pa
         write_events(tmp_path / f"{protocol}.parquet", result.log)
     paths = [str(tmp_path / f"{protocol}.parquet") for protocol in logs]
 
-    found = audit(spark, paths, str(tmp_path / "out"), slice_copies=200)
+    found = audit_logs(spark, paths, str(tmp_path / "out"), slice_copies=200)
 
     oracle = check_log(logs["none"], witnesses=False)
     rows = table_rows(tmp_path / "out", "violations")
@@ -211,7 +211,7 @@ def test_two_runs_of_the_same_name_are_told_apart(spark: SparkSession, tmp_path:
         write_events(tmp_path / folder / "log.parquet", triangle())
     paths = [str(tmp_path / folder / "log.parquet") for folder in ("a", "b")]
 
-    audit(spark, paths, str(tmp_path / "out"))
+    audit_logs(spark, paths, str(tmp_path / "out"))
 
     names = [row[0] for row in table_rows(tmp_path / "out", "violations")]
     assert names == [f"{path}: log" for path in paths]
@@ -221,7 +221,7 @@ def test_a_log_without_events_has_nothing_wrong_with_it(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     write_events(tmp_path / "empty.parquet", EventLog())
-    found = audit(spark, [str(tmp_path / "empty.parquet")], str(tmp_path / "out"), explain=1)
+    found = audit_logs(spark, [str(tmp_path / "empty.parquet")], str(tmp_path / "out"), explain=1)
 
     assert found.summary.causal
     assert found.summary.events == 0
@@ -231,7 +231,7 @@ def test_a_log_without_events_has_nothing_wrong_with_it(
 def test_rows_that_lack_what_every_row_has_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "odd.jsonl").write_text('{"process": 1, "kind": "delivered"}\n')
     with pytest.raises(LocalError, match="a line of it: column 'position' is missing"):
-        audit(spark, [str(tmp_path / "odd.jsonl")], str(tmp_path / "out"))
+        audit_logs(spark, [str(tmp_path / "odd.jsonl")], str(tmp_path / "out"))
 
 
 def test_a_path_without_logs_is_refused(tmp_path: Path) -> None:

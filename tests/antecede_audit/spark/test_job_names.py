@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 import antecede_audit
 from antecede_audit import audit, spans_to_events
 from antecede_audit.shuffle import PARTITION_ROWS, PARTITION_ROWS_MIN, partitions_by_size
-from antecede_audit.spark.audit_job import audit as audit_job
+from antecede_audit.spark.audit import audit_logs
 from antecede_audit.spark.ingest import ingest
 from antecede_audit.spark.job_names import DESCRIPTION, named
 from antecede_audit.spark.measure import measure_logs, profile
@@ -173,7 +173,7 @@ def test_every_job_of_the_pipeline_says_what_it_does(spark: SparkSession, tmp_pa
     )
     jobs: dict[str, Callable[[], object]] = {
         "ingest": lambda: ingested(spark, tmp_path, out),
-        "audit": lambda: audit_job(spark, [f"{out}/events"], str(tmp_path / "found")),
+        "audit": lambda: audit_logs(spark, [f"{out}/events"], str(tmp_path / "found")),
         "measure": lambda: measure_logs(spark, [f"{out}/events"]),
         "watch": lambda: watched(spark, f"{out}/events", tmp_path / "watched"),
         "profile": lambda: profile(spark, out, str(tmp_path / "profile")),

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from antecede_audit import audit, spans_to_events
-from antecede_audit.spark.audit_job import audit as audit_job
+from antecede_audit.spark.audit import audit_logs
 from antecede_audit.spark.ingest import ingest
 from antecede_audit.spark.measure import measure_logs, profile
 from antecede_audit.spark.settings import private_session
@@ -108,7 +108,7 @@ def test_jobs_change_no_setting(work: str, lent: SparkSession, tmp_path: Path) -
     source, out = logged(lent, tmp_path), str(tmp_path / "out")
     jobs: dict[str, Callable[[], object]] = {
         "ingest": lambda: ingest(lent, [str(tmp_path / "a.csv")], out),
-        "audit": lambda: audit_job(lent, [f"{source}/events"], out),
+        "audit": lambda: audit_logs(lent, [f"{source}/events"], out),
         "measure": lambda: measure_logs(lent, [f"{source}/events"]),
         "profile": lambda: profile(lent, source, out),
     }

@@ -18,8 +18,8 @@ from antecede_audit.jobs.audit import audit_here
 from antecede_audit.jobs.measure import measure_here
 from antecede_audit.jobs.profile import profile_here
 from antecede_audit.report.spacetime.recording import rows_of_files
-from antecede_audit.spark import audit_library as library
-from antecede_audit.spark.audit_job import audit
+from antecede_audit.spark import audit as library
+from antecede_audit.spark.audit import audit_logs
 from antecede_audit.spark.measure import measure_logs
 from antecede_audit.spark.measure import read_events as read_log_of_profile
 from antecede_audit.spark.pieces import handed_over, read_here
@@ -169,9 +169,9 @@ def test_spark_refuses_what_its_workers_find(spark: SparkSession, tmp_path: Path
     out = str(tmp_path / "out")
 
     with pytest.raises(LocalError, match="row 3: column 'process' is 1099511627776, outside"):
-        audit(spark, [str(table)], out)
+        audit_logs(spark, [str(table)], out)
     with pytest.raises(LocalError, match="column 'target' is null in a submitted row"):
-        audit(spark, [str(lines)], out)
+        audit_logs(spark, [str(lines)], out)
     with pytest.raises(LocalError, match="run: column 'process' is 1099511627776, outside 0 to"):
         library.audit(spark.read.parquet(str(table)))
     write_arrow(table, changed(1, {"payload_bytes": -1}))

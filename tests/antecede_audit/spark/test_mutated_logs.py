@@ -20,8 +20,8 @@ from antecede_audit.eventlog.reader import read_rows
 from antecede_audit.jobs.audit import audit_here
 from antecede_audit.judging import Order, check_log
 from antecede_audit.judging.summary import TABLES
-from antecede_audit.spark import audit_library as library
-from antecede_audit.spark.audit_job import audit
+from antecede_audit.spark import audit as library
+from antecede_audit.spark.audit import audit_logs
 from antecede_audit.spark.pieces import read_here
 from tests.antecede_audit.judging.random_traffic import hectic, in_traces
 from tests.antecede_audit.spark.logs_on_disk import Rows, by_run, rows_of, verdicts_of
@@ -195,7 +195,7 @@ def test_spark_agrees_on_those_that_nobody_refuses(
         folder = tmp_path / "dataset" / f"run_id={path.name}"
         folder.mkdir(parents=True)
         (folder / "part.jsonl").write_bytes(path.with_suffix(".jsonl").read_bytes())
-    audit(spark, [str(tmp_path / "dataset")], str(tmp_path / "out"))
+    audit_logs(spark, [str(tmp_path / "dataset")], str(tmp_path / "out"))
     tables = {name: pq.read_table(tmp_path / "out" / name).to_pylist() for name in TABLES}
     assert by_run(tables) == {path.name: said for path, said in few.items() if said}
 

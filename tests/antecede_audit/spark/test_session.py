@@ -44,7 +44,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 import antecede
-from antecede_audit.spark.audit_job import audit
+from antecede_audit.spark.audit import audit_logs
 from antecede_audit.spark.session import open_session
 
 
@@ -60,7 +60,7 @@ def where(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 with open_session("test", master=sys.argv[1]) as session:
     rows = session.range(0, 4, 1, 2).mapInArrow(where, "file string, compiled boolean").collect()
     for log in sys.argv[2:]:
-        audit(session, [log], f"{log}-audited", slice_copies=50)
+        audit_logs(session, [log], f"{log}-audited", slice_copies=50)
 for row in rows:
     print(row["compiled"] == antecede.compiled(), row["file"])
 """
@@ -196,7 +196,7 @@ import sys
 from functools import partial
 
 from antecede.core.errors import LocalError
-from antecede_audit.spark.audit_job import audit
+from antecede_audit.spark.audit import audit_logs
 from antecede_audit.spark.ingest import ingest
 from antecede_audit.spark.session import open_session
 

@@ -14,7 +14,7 @@ from antecede_audit.eventlog.reader import log_of
 from antecede_audit.jobs.audit import audit_here
 from antecede_audit.judging import ORDERS, Order
 from antecede_audit.judging.summary import TABLES
-from antecede_audit.spark.audit_job import audit
+from antecede_audit.spark.audit import audit_logs
 from tests.antecede_audit.judging.random_traffic import hectic, orderly, planted, skewed
 from tests.antecede_audit.judging.stories import ALICE, BOB, Story
 from tests.antecede_audit.spark.logs_on_disk import Rows, Runs, by_run, oracle_of, write_runs
@@ -107,7 +107,7 @@ def test_spark_says_the_same_of_the_same_logs(spark: SparkSession, tmp_path: Pat
     paths = [str(tmp_path / name) for name in names]
 
     here = audit_here(paths, str(tmp_path / "here"), explain=9)
-    there = audit(spark, paths, str(tmp_path / "there"), explain=9)
+    there = audit_logs(spark, paths, str(tmp_path / "there"), explain=9)
 
     assert here == there
     assert rows_in(tmp_path / "here") == rows_in(tmp_path / "there")
@@ -164,7 +164,7 @@ def test_files_that_nodes_wrote_side_by_side_are_one_run(
     assert here is not None
     assert (here.summary.runs, here.summary.violations["fifo"]) == (1, 1)
     assert here.names == {"live": {ALICE: "alice", BOB: "bob"}}
-    assert audit(spark, paths, str(tmp_path / "there"), explain=1) == here
+    assert audit_logs(spark, paths, str(tmp_path / "there"), explain=1) == here
 
 
 def test_several_runs_in_one_folder_are_not_taken_for_one(
@@ -180,7 +180,7 @@ def test_several_runs_in_one_folder_are_not_taken_for_one(
     with pytest.raises(LocalError, match="logs: a process has several events at one position"):
         audit_here(paths, out)
     with pytest.raises(LocalError, match="logs: a process has several events at one position"):
-        audit(spark, paths, out)
+        audit_logs(spark, paths, out)
     assert not (tmp_path / "out").exists()
 
 
@@ -198,4 +198,4 @@ def test_a_row_that_was_logged_twice_is_a_second_delivery(
 
     assert here is not None
     assert (here.summary.duplicates, here.summary.causal) == (1, True)
-    assert audit(spark, paths, str(tmp_path / "there")) == here
+    assert audit_logs(spark, paths, str(tmp_path / "there")) == here

@@ -28,7 +28,7 @@ from antecede_audit.jobs.event_logs import WITNESSED
 from antecede_audit.jobs.limits import ROWS_MAX, fits_here
 from antecede_audit.judging.definition import Order
 from antecede_audit.judging.verdict import judge
-from antecede_audit.spark.audit_library import audit
+from antecede_audit.spark.audit import audit
 from antecede_audit.spark.storage import Storage, literal
 from antecede_audit.spark.written_rows import check_rows
 

@@ -52,7 +52,7 @@ FILES: Final = "path string, modificationTime timestamp, length bigint, content 
 """What Spark knows of files that it reads whole."""
 
 LOOK_S: Final = 0.2
-"""So often it is asked whether a watch has ended."""
+"""Every 0.2 s it is asked whether a watch has ended."""
 
 CHECKPOINT: Final = "checkpoint"
 COMMITS: Final = f"{CHECKPOINT}/commits"
@@ -328,7 +328,7 @@ class EventWatch:
 
 
 def newly_delivered(window: DataFrame) -> DataFrame:
-    """In: what `window.marked` gives. Out: the copies delivered since it was judged last."""
+    """In: what `with_watermark` gives. Out: the copies delivered since it was judged last."""
     fresh = below_watermark(window).where("kind = 'delivered' AND time_ns > judged_ns")
     return fresh.select(
         "run_id",

@@ -1,4 +1,4 @@
-"""The audit as a function of DataFrames, on whatever session they belong to.
+"""The audit on Spark: `audit` of DataFrames, on whatever session they are; `audit_logs` of paths.
 
 from antecede_audit import audit
 
@@ -6,6 +6,7 @@ with audit(spark.read.parquet("events"), order="trace") as found:
     found.violations.show()
 """
 
+import json
 from collections.abc import Mapping, Sequence, Set
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -14,20 +15,43 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 the name that all of Spark's documents use
 
+from antecede_audit.jobs.audit import build_result
+from antecede_audit.jobs.event_logs import (
+    LogSource,
+    check_separate,
+    cut_off,
+    moved_clocks,
+    names_of,
+)
 from antecede_audit.judging.definition import PROCESS, TRACE, Order
 from antecede_audit.judging.event_columns import RunSize
 from antecede_audit.judging.finding_tables import REPORTED
+from antecede_audit.judging.findings import Violation
 from antecede_audit.judging.raw_findings import ORDER_CODES, VIOLATION
 from antecede_audit.judging.slice_plan import SLICE_COPIES
-from antecede_audit.judging.summary import AuditSummary, JudgingMethod
+from antecede_audit.judging.summary import (
+    REPLACED,
+    SUMMARY,
+    TABLES,
+    AuditResult,
+    AuditSummary,
+    Found,
+    JudgingMethod,
+)
 from antecede_audit.judging.verdict import NOTHING_CUT, NOTHING_MOVED, ONLY_RUN
 from antecede_audit.judging.violation_figures import ViolationFigures, summary_of
-from antecede_audit.spark import verdict
+from antecede_audit.spark import finding_tables
 from antecede_audit.spark.audit_judge import JudgedLog, Tell, judged_events, settings_for
 from antecede_audit.spark.audit_stages import counted
-from antecede_audit.spark.event_logs import narrowed, with_all_columns
+from antecede_audit.spark.event_logs import (
+    find_source_anywhere,
+    narrowed,
+    read_logs,
+    read_spans,
+    with_all_columns,
+)
 from antecede_audit.spark.job_names import named_jobs, silent
-from antecede_audit.spark.pieces import LogReader, of_rows
+from antecede_audit.spark.pieces import LogReader, of_files, of_rows
 from antecede_audit.spark.settings import (
     PersistedTables,
     moved_to,
@@ -36,7 +60,11 @@ from antecede_audit.spark.settings import (
     private_session,
     spark_conf,
 )
+from antecede_audit.spark.storage import Storage
 from antecede_audit.spark.survey import LogSurvey, survey_log
+from antecede_audit.spark.table_formats import PARQUET, check_format
+from antecede_audit.spark.witnesses import with_witnesses
+from antecede_audit.spark.written_rows import blaming_spark, check_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +98,7 @@ class AuditTables(PersistedTables):
     def write_violations(self, folder: Path) -> bool:
         """Write the violations to a folder of this machine, if workers can do that alone."""
         if self._early is not None:
-            verdict.write_violations(*self._early, folder)
+            finding_tables.write_violations(*self._early, folder)
         return self._early is not None
 
 
@@ -101,11 +129,11 @@ def audit(
         looked = survey_log(pieces, stack)
         names = [run.run_id for run in looked.runs]
         log = narrowed(named)
-        found = audit_log(log, pieces, looked, names, order, spans, slice_copies, tell)
+        found = tables_of_findings(log, pieces, looked, names, order, spans, slice_copies, tell)
     return found.moved_to(lent)
 
 
-def audit_log(
+def tables_of_findings(
     events: DataFrame,
     pieces: LogReader,
     looked: LogSurvey,
@@ -132,19 +160,20 @@ def audit_log(
         clocks = {names.index(run): of for run, of in moved.items()} | judged.method.offsets
         early = {
             each: persist_packed(
-                verdict.violations_of(findings, each, names, clocks, judged.method.buckets), stack
+                finding_tables.violations_of(findings, each, names, clocks, judged.method.buckets),
+                stack,
             )
             for each in judged.orders
         }
         tell("counting findings")
         summary = summarise(judged, early, chosen, shown, names)
-        known = verdict.violations(early[shown], names, traced=TRACE in judged.orders)
+        known = finding_tables.violations(early[shown], names, traced=TRACE in judged.orders)
         if TRACE in judged.orders:
             deliveries = log.where(F.col("kind") == "delivered")
-            known = verdict.identified(known, deliveries, with_run_id(spans, names))
+            known = finding_tables.identified(known, deliveries, with_run_id(spans, names))
             known = persisted(known, stack)
         named = with_run_ids(findings, names)
-        duplicates, losses, inventions = (verdict.reported(named, name) for name in REPORTED)
+        duplicates, losses, inventions = (finding_tables.reported(named, name) for name in REPORTED)
         if cut:
             losses = without_cut_off(losses, cut, "target")
             inventions = without_cut_off(inventions, cut, "sender")
@@ -235,7 +264,7 @@ def summarise(
         (row["what"], row["order"]): (row["rows"], row["number"]) for row in grouped.collect()
     }
     figures = {
-        each: verdict.figures_of(table)
+        each: finding_tables.figures_of(table)
         if (VIOLATION, ORDER_CODES[each]) in counts
         else ViolationFigures()
         for each, table in early.items()
@@ -253,3 +282,102 @@ def summarise(
         blurred={names[run]: share for run, share in sorted(method.blurred.items())},
     )
     return summary_of(judged.runs, counts, figures, order, shown, how)
+
+
+def audit_logs(
+    session: SparkSession,
+    paths: Sequence[str],
+    out: str,
+    *,
+    order: Order | None = None,
+    explain: int = 0,
+    tables: Sequence[str] = (),
+    format_name: str = PARQUET,
+    slice_copies: int = SLICE_COPIES,
+    tell: Tell = silent,
+) -> AuditResult:
+    """Audit the event logs at these paths, and in these tables of a catalogue.
+
+    The tables in the folder `out` are replaced; they are written in the format `format_name`.
+    """
+    session = private_session(session)
+    check_format(session, format_name)
+    with ExitStack() as stack:
+        tell = stack.enter_context(named_jobs(session, "audit", tell))
+        stack.enter_context(spark_conf(session, settings_for(session)))
+        places = stack.enter_context(Storage(session))
+        places.check_replaceable(out, REPLACED)
+        sources = [find_source_anywhere(path, places) for path in paths]
+        sources += [LogSource(path=name, run_id=None, is_table=True) for name in tables]
+        tell("runs of the log")
+        written = read_logs(session, sources)
+        pieces = of_files(session, sources) or of_rows(written)
+        looked = survey_log(pieces, stack)
+        log = narrowed(written)
+        runs = looked.runs
+        check_separate(runs, sources)
+        places.make_folder(out)
+        names = names_of(runs, sources)
+        by_name = dict(zip(names, runs, strict=True))
+        spans = read_spans(session, sources, by_name)
+        cut, moved = cut_off(sources, by_name), moved_clocks(sources, by_name)
+        with tables_of_findings(
+            log, pieces, looked, names, order, spans, slice_copies, tell, cut, moved
+        ) as found:
+            tell("writing findings")
+            write_tables(found, out, places, format_name)
+            summary = found.summary
+            worst: list[Found] = []
+            if explain and not summary.causal:
+                tell("explaining violations")
+                worst = explained(found, explain)
+        return build_result(summary, worst, names, runs, sources)
+
+
+def write_tables(found: AuditTables, out: str, places: Storage, format_name: str) -> None:
+    """Replace the tables and the summary: all of them, or, if something goes wrong, none.
+
+    `Storage.replacing` says what is promised where.
+    """
+    text = json.dumps(found.summary.as_object(), indent=2) + "\n"
+    with places.replacing(out, REPLACED) as stage:
+        for name in TABLES:
+            with blaming_spark(name):
+                write_table(found, name, stage, places, format_name)
+        places.write(f"{stage}/{SUMMARY}", text.encode())
+
+
+def write_table(
+    found: AuditTables, name: str, stage: str, places: Storage, format_name: str
+) -> None:
+    """Write one of the tables; `LocalError` if not all of its rows are there then."""
+    table: DataFrame = getattr(found, name)
+    place, count = f"{stage}/{name}", rows_of(found.summary, name)
+    if not count:
+        # Known to be empty: Spark need not plan how to find that out.
+        table.limit(0).write.format(format_name).mode("overwrite").save(place)
+        return
+    here = places.local(place) if name == "violations" and format_name == PARQUET else None
+    if here is None or not found.write_violations(here):
+        table.write.format(format_name).mode("overwrite").save(place)
+    check_rows(places, place, count, format_name)
+
+
+def rows_of(summary: AuditSummary, table: str) -> int:
+    """How many rows a table of findings has."""
+    if table == "violations":
+        return summary.violation_count
+    count: int = getattr(summary, table)
+    return count
+
+
+def explained(found: AuditTables, count: int) -> list[Found]:
+    """The worst violations with their witnesses."""
+    ranked = found.violations.orderBy(
+        F.desc("held_back_ns"), "run_id", "process", "early_sender", "early_sequence"
+    )
+    worst = [
+        (row["run_id"], Violation.of_row(row.asDict())) for row in ranked.limit(count).collect()
+    ]
+    summary = found.summary
+    return with_witnesses(found.counted, worst, list(summary.method.sequential), summary.order)
