@@ -31,7 +31,7 @@ DONE: Final = Done()
 class InboundMessage:
     """A message as its receiver sees it."""
 
-    __slots__ = ("_handling", "again", "number", "payload", "sender", "sender_id", "sequence")
+    __slots__ = ("_deliveries", "again", "number", "payload", "sender", "sender_id", "sequence")
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class InboundMessage:
         sequence: i64,
         payload: bytes,
         number: i64 = 0,
-        handling: "UnconfirmedDeliveries | None" = None,
+        deliveries: "UnconfirmedDeliveries | None" = None,
         again: bool = False,
         sender_id: i64 = 0,
     ) -> None:
@@ -49,7 +49,7 @@ class InboundMessage:
         # With a journal: which delivery it is, of whom, and who has to know when it is confirmed.
         self.number: Final[i64] = number
         self.sender_id: Final[i64] = sender_id
-        self._handling: Final = handling
+        self._deliveries: Final = deliveries
         # Whether it may have been handed over before, by a process that crashed.
         self.again: Final = again
 
@@ -58,10 +58,10 @@ class InboundMessage:
 
         It is confirmed when this returns. Whoever awaits the answer waits until that is on disk.
         """
-        if self._handling is None:
+        if self._deliveries is None:
             return DONE
-        self._handling.confirm(self.number)
-        return self._handling.on_disk
+        self._deliveries.confirm(self.number)
+        return self._deliveries.on_disk
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -17,6 +17,7 @@ from antecede_audit.columns.arrow_rows import repeated
 from antecede_audit.eventlog.checked import RUN_ID
 from antecede_audit.eventlog.tables import read_event_table
 from antecede_audit.jobs.event_logs import LogSource, runs_at
+from antecede_audit.jobs.limits import fits_here
 from antecede_audit.judging.event_columns import READ
 from antecede_audit.judging.verdict import LoadedLog
 
@@ -46,9 +47,9 @@ def read_small(files: Sequence[RunFiles], columns: Sequence[str] = READ) -> Load
 
 
 def files_of(sources: Sequence[LogSource], events_max: int) -> list[RunFiles] | None:
-    """The files of these logs; None if they have too many rows."""
+    """The files of these logs; None if they do not fit into this process."""
     found: list[RunFiles] = []
-    events = 0
+    events, size = 0, 0
     for number, source in enumerate(sources):
         for name, files in runs_at(Path(source.path)).items():
             unfinished = [one for run, one in source.leftovers if run == name]
@@ -58,7 +59,8 @@ def files_of(sources: Sequence[LogSource], events_max: int) -> list[RunFiles] | 
             events += sum(one.count(b"\n") for one in lines)
             for file in files:
                 events += rows_in(file, events_max - events)
-                if events > events_max:
+                size += file.stat().st_size
+                if not fits_here(events, size, events_max):
                     return None
             in_rows = source.run_id is None and any(has_run_ids(file) for file in files)
             found.append((number, None if in_rows else source.run_id or name, files, lines))

@@ -1,7 +1,6 @@
 """Measures logs that fit the memory of this process, without Spark: as one task would."""
 
 from collections.abc import Sequence
-from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,6 +8,7 @@ import pyarrow.compute as pc
 from antecede.eventlog.schema import COLUMNS
 from antecede_audit.jobs.audit_files import files_of, read_small
 from antecede_audit.jobs.event_logs import check_separate, distinct_names, find_source
+from antecede_audit.jobs.limits import ROWS_MAX
 from antecede_audit.measure.distributions import merged
 from antecede_audit.measure.figures import Figures
 from antecede_audit.measure.instants import in_order, instants_of
@@ -22,12 +22,9 @@ from antecede_audit.measure.runs import (
 )
 from antecede_audit.paths import is_local_path
 
-SMALL_EVENTS: Final = 200_000
-"""Logs with at most 200,000 events are measured in this process: seconds, and some 400 MB."""
-
 
 def measure_here(
-    paths: Sequence[str], *, non_causal: bool = True, events_max: int = SMALL_EVENTS
+    paths: Sequence[str], *, non_causal: bool = True, events_max: int = ROWS_MAX
 ) -> list[Figures] | None:
     """What `measure_logs` says of these logs if they are files here, of few events; else None."""
     if not all(is_local_path(path) for path in paths):

@@ -14,6 +14,7 @@ from antecede.eventlog.layout import PARTITION, partition_folder, run_id_of
 from antecede.eventlog.parquet import ArrowTable, reading
 from antecede.eventlog.rules import JUDGED
 from antecede_audit.eventlog.tables import read_event_table
+from antecede_audit.jobs.limits import ROWS_MAX, fits_here
 from antecede_audit.measure import profile as profiles
 from antecede_audit.measure.distributions import by_run, merged
 from antecede_audit.measure.instants import in_order, instants_of
@@ -23,14 +24,11 @@ from antecede_audit.paths import is_local_path
 
 Files: TypeAlias = dict[str, list[Path]]
 
-SMALL_ROWS: Final = 100_000
-"""Workloads of 100,000 messages, and logs of four times as many events, are profiled here."""
-
 NAMES: Final = pa.schema([("run_id", pa.string()), ("process", pa.int32()), ("name", pa.string())])
 
 
 def profile_here(
-    source: str, out: str, *, run_id: str | None = None, rows_max: int = SMALL_ROWS
+    source: str, out: str, *, run_id: str | None = None, rows_max: int = ROWS_MAX
 ) -> list[RunProfile] | None:
     """What `profile` says of a folder of this machine with few messages; None of any other."""
     if not is_local_path(source) or not is_local_path(out):
@@ -40,7 +38,7 @@ def profile_here(
     logs, names = files_of(place / "events"), files_of(place / "processes")
     if workload is None or logs is None or names is None or not workload:
         return None
-    if rows_in(workload) > rows_max or rows_in(logs) > 4 * rows_max:
+    if not all(fits_here(rows_in(files), size_of(files), rows_max) for files in (workload, logs)):
         return None
     wanted = {run: files for run, files in workload.items() if run_id in (None, run)}
     columns = [name for name in COLUMNS if name != "run_id"]
@@ -136,6 +134,11 @@ def files_of(folder: Path) -> Files | None:
             return None
         runs[run_id_of(place)] = files
     return runs
+
+
+def size_of(runs: Files) -> int:
+    """How many bytes these files have."""
+    return sum(file.stat().st_size for files in runs.values() for file in files)
 
 
 def rows_in(runs: Files) -> int:

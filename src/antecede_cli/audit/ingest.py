@@ -64,7 +64,7 @@ DIR gets
   summary.json   the counts and the clock offsets
 
 What was in them before is replaced; with --append it becomes what an ingest of all files together
-would have left, and files that were read before are skipped. Up to half a million spans or lines
+would have left, and files that were read before are skipped. Up to a million spans or lines
 on this machine are ingested at once, more on Spark, as is everything if --master is given; the
 tables are the same.
 

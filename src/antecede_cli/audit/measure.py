@@ -64,8 +64,8 @@ With --workload PATH is what `antecede ingest` or `antecede lab grow` has writte
 those of a network that takes no time. Tables go into OUT as Parquet, the figures as summary.json,
 the plots as SVG.
 
-What is small and on this machine is measured at once (up to 200,000 events, or 100,000 messages of
-a workload), all else on Spark, as is everything if --master is given; the figures are the same.
+Up to a million events, or messages, in at most 256 MiB of files on this machine are measured at
+once, all else on Spark, as is everything if --master is given; the figures are the same.
 """
 
 

@@ -21,7 +21,7 @@ from antecede_audit.spans.formats.otlp_protobuf import (
     spans_in_stream,
     spans_of_request,
 )
-from antecede_audit.spans.formats.protobuf import varint as read_varint
+from antecede_audit.spans.formats.otlp_protobuf import varint as read_varint
 from antecede_audit.spans.formats.records import RejectRecord, SpanRecord
 from tests.antecede_audit.spans.requests import block, delimited, in_frames, request, varint
 from tests.antecede_audit.spans.samples import as_json, attribute, otlp, otlp_span, read, rejects_of

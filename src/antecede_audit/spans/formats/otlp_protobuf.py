@@ -10,35 +10,19 @@ asked for attributes, each request becomes what `otlp` reads from JSON, span by 
 
 import io
 from collections.abc import Iterator, Sequence
-from typing import IO, Final, TypeAlias
+from importlib import import_module
+from types import ModuleType
+from typing import IO, Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from antecede_audit.columns.arrow_rows import Column, Flags, Integers
+from antecede_audit.columns.arrow_rows import Column, Flags
 from antecede_audit.spans.formats import otlp
 from antecede_audit.spans.formats.containers import HEAD_BYTES, ZSTD, decompressed
 from antecede_audit.spans.formats.json_documents import DOCUMENT_BYTES_MAX, parsed
 from antecede_audit.spans.formats.otlp_columns import CHUNK_BYTES, NotColumnarError, SpanColumns
-from antecede_audit.spans.formats.protobuf import (
-    EIGHT_BYTES,
-    FLAG,
-    IDENTITY,
-    LENGTH,
-    NUMBER,
-    REAL,
-    TEXT,
-    TIME,
-    VARINT,
-    VARINT_BYTES_MAX,
-    Field,
-    Layout,
-    ProtobufColumns,
-    decoded,
-    fields_in,
-    varint,
-)
 from antecede_audit.spans.formats.records import (
     KEEP_NOTHING,
     TIME_NS_MAX,
@@ -56,69 +40,22 @@ ALONE: Final = "alone"
 FOUR_BYTES: Final = "four bytes"
 VARINTS: Final = "varints"
 
+VARINT_BYTES_MAX: Final = 10
+LENGTH: Final = 2
+"""The type of a field that has a length."""
+
 FIRST_KEY: Final = (1 << 3) | LENGTH
 """Of a request the list of resources is the only field."""
 INNER_KEYS: Final = frozenset((number << 3) | LENGTH for number in (1, 2, 3))
 
-ANY_VALUE: Final[Layout] = {
-    1: Field("stringValue", TEXT),
-    2: Field("boolValue", FLAG),
-    3: Field("intValue", NUMBER),
-    4: Field("doubleValue", REAL),
-    7: Field("bytesValue", IDENTITY),
-}
-ANY_VALUE[5] = Field("arrayValue", {1: Field("values", ANY_VALUE, repeated=True)})
-KEY_VALUE: Final[Layout] = {1: Field("key", TEXT), 2: Field("value", ANY_VALUE)}
-ANY_VALUE[6] = Field("kvlistValue", {1: Field("values", KEY_VALUE, repeated=True)})
-
-LINK: Final[Layout] = {1: Field("traceId", IDENTITY), 2: Field("spanId", IDENTITY)}
-BARE_SPAN: Final[Layout] = {
-    1: Field("traceId", IDENTITY),
-    2: Field("spanId", IDENTITY),
-    4: Field("parentSpanId", IDENTITY),
-    5: Field("name", TEXT),
-    6: Field("kind", NUMBER),
-    7: Field("startTimeUnixNano", TIME),
-    8: Field("endTimeUnixNano", TIME),
-    13: Field("links", LINK, repeated=True),
-}
-"""A span without its attributes, which are most of it, and which few ask for."""
-FULL_SPAN: Final[Layout] = {**BARE_SPAN, 9: Field("attributes", KEY_VALUE, repeated=True)}
-
-
-RESOURCE: Final[Layout] = {1: Field("attributes", KEY_VALUE, repeated=True)}
-
-
-def request_layout(span: Layout) -> Layout:
-    """A request whose spans have this layout."""
-    scope: Layout = {2: Field("spans", span, repeated=True)}
-    resource: Layout = {
-        1: Field("resource", RESOURCE),
-        2: Field("scopeSpans", scope, repeated=True),
-    }
-    return {1: Field("resourceSpans", resource, repeated=True)}
-
-
-BARE: Final = request_layout(BARE_SPAN)
-FULL: Final = request_layout(FULL_SPAN)
-
-TRACE, SPAN, PARENT, NAME, KIND, START, END, LINKS = BARE_SPAN
-IN_COLUMNS: Final = {
-    **dict.fromkeys((TRACE, SPAN, PARENT, NAME, LINKS), LENGTH),
-    KIND: VARINT,
-    START: EIGHT_BYTES,
-    END: EIGHT_BYTES,
-}
-"""How each field of a span is written."""
 TRACE_BYTES: Final = 16
 SPAN_BYTES: Final = 8
+NO_PARENT: Final = bytes(SPAN_BYTES)
 
 SPANS_MIN: Final = 64
 """Fewer spans are read sooner one by one."""
 
 KINDS: Final = pa.array([UNKNOWN, *(otlp.KINDS[number] for number in range(1, 6))])
-DIGITS: Final = np.frombuffer(bytes(range(256)).hex().encode(), np.uint16)
-"""The two digits of every byte."""
 
 
 def framing_of(head: bytes) -> str | None:
@@ -248,11 +185,13 @@ def spans_of_request(
         plain = unpacked(data)
         document = parsed(plain) if plain.startswith(b"{") else None
         if document is None:
-            document = decoded(plain, FULL if keep else BARE)
+            messages = otlp_messages()
+            request = messages.parse(messages.REQUEST, plain)
+            document = messages.fields_of(request, with_attributes=bool(keep))
     except InvalidRecordError as error:
         yield RejectRecord(position, str(error), excerpt_of(data[:60].hex()))
         return
-    if document:
+    if plain:
         yield from otlp.spans_in(document, where, keep)
 
 
@@ -270,67 +209,54 @@ def unpacked(data: bytes) -> bytes:
 def columns_of(requests: Sequence[bytes], names: dict[bytes, str]) -> SpanColumns:
     """The spans of these requests; `NotColumnarError` or `InvalidRecordError` if they have to be
     looked at one by one."""
-    data = b"".join(requests)
-    starts: list[int] = []
-    ends: list[int] = []
+    messages = otlp_messages()
+    spans: list[Any] = []
     processes: list[str] = []
-    place = 0
-    for request in requests:
-        for resource in messages_in(data, (place, place + len(request)), 1):
-            before = len(starts)
-            for scope in messages_in(data, resource, 2):
-                for start, end in messages_in(data, scope, 2):
-                    starts.append(start)
-                    ends.append(end)
-            if len(starts) > before:
-                name = process_in(data, resource, names)
-                processes.extend([name] * (len(starts) - before))
-        place += len(request)
-    if len(starts) < SPANS_MIN:
+    for data in requests:
+        for resource in messages.parse(messages.REQUEST, data).resourceSpans:
+            before = len(spans)
+            for scope in resource.scopeSpans:
+                spans.extend(scope.spans)
+            if len(spans) > before:
+                name = process_in(resource.resource, names)
+                processes.extend([name] * (len(spans) - before))
+    if len(spans) < SPANS_MIN:
         raise NotColumnarError
-    spans = ProtobufColumns(data, np.array(starts), np.array(ends), IN_COLUMNS)
     return SpanColumns(fields_of(spans, pa.array(processes, pa.string())))
 
 
-def messages_in(data: bytes, stretch: tuple[int, int], wanted: int) -> Iterator[tuple[int, int]]:
-    """Where the messages begin and end that are this field of the one in the stretch."""
-    for number, wire, start, end in fields_in(data, *stretch):
-        if number == wanted:
-            if wire != LENGTH:
-                raise NotColumnarError
-            yield start, end
-
-
-def process_in(data: bytes, resource: tuple[int, int], names: dict[bytes, str]) -> str:
+def process_in(resource: bytes, names: dict[bytes, str]) -> str:
     """What the process of a resource is called."""
-    text = b""
-    for start, end in messages_in(data, resource, 1):
-        text = data[start:end]  # The last one counts.
-    name = names.get(text)
+    name = names.get(resource)
     if name is None:
-        name = names[text] = otlp.process_of(decoded(text, RESOURCE))
+        fields = otlp_messages().resource_fields(resource)
+        name = names[resource] = otlp.process_of(fields)
     return name
 
 
-def fields_of(spans: ProtobufColumns, processes: Column) -> tuple[Column, ...]:
+def fields_of(spans: Sequence[Any], processes: Column) -> tuple[Column, ...]:
     """The columns of `SpanRecord`, if all spans are as they should be."""
-    count = spans.count
-    traces, trace_is_zero = identities_of(spans, TRACE, TRACE_BYTES)
-    starts, ends = times_of(spans, START), times_of(spans, END)
-    parents, no_parent = identities_of(spans, PARENT, SPAN_BYTES, optional=True)
+    count = len(spans)
+    traces, trace_is_zero = identities_of([span.traceId for span in spans], TRACE_BYTES)
+    parents, no_parent = identities_of(
+        [span.parentSpanId or NO_PARENT for span in spans], SPAN_BYTES
+    )
+    # A time that is missing is 0; one that does not fit is negative.
+    starts = np.array([span.startTimeUnixNano for span in spans], np.uint64).view(np.int64)
+    ends = np.array([span.endTimeUnixNano for span in spans], np.uint64).view(np.int64)
     if (
-        spans.has(LINKS).any()
+        any(len(span.links) for span in spans)
         or trace_is_zero.any()
         or starts.min() <= 0
         or ends.max() > TIME_NS_MAX
         or (ends < starts).any()
     ):
         raise NotColumnarError
-    kind = spans.number[KIND]
+    kind = np.array([span.kind for span in spans])
     none = pa.array(np.zeros(count + 1, np.int32))
     return (
         traces,
-        identities_of(spans, SPAN, SPAN_BYTES)[0],
+        identities_of([span.spanId for span in spans], SPAN_BYTES)[0],
         pc.if_else(pa.array(no_parent), pa.scalar(None, pa.string()), parents),
         pa.array(np.zeros(count, np.bool_)),
         KINDS.take(pa.array(np.where((kind >= 0) & (kind < len(KINDS)), kind, 0))),
@@ -343,35 +269,40 @@ def fields_of(spans: ProtobufColumns, processes: Column) -> tuple[Column, ...]:
     )
 
 
-def identities_of(
-    spans: ProtobufColumns, number: int, width: int, *, optional: bool = False
-) -> tuple[Column, Flags]:
-    """Ids in hexadecimal digits, and which of them are all zeros, or missing where they may be."""
-    missing = spans.length[number] == 0
-    if ((spans.length[number] != width) & ~(missing & optional)).any():
+def identities_of(ids: Sequence[bytes], width: int) -> tuple[Column, Flags]:
+    """Ids in hexadecimal digits, and which of them are all zeros."""
+    data = b"".join(ids)
+    if set(map(len, ids)) != {width}:
         raise NotColumnarError
-    data = spans.bytes_of(number, width)
-    ends = pa.py_buffer(np.arange(spans.count + 1, dtype=np.int32) * (2 * width))
-    digits = pa.py_buffer(DIGITS[data].tobytes())
-    found = pa.StringArray.from_buffers(spans.count, ends, digits)
-    return found, missing | ~data.any(axis=1)
+    ends = pa.py_buffer(np.arange(len(ids) + 1, dtype=np.int32) * (2 * width))
+    digits = pa.py_buffer(data.hex().encode())
+    found = pa.StringArray.from_buffers(len(ids), ends, digits)
+    is_zero: Flags = np.frombuffer(data, np.uint8).reshape(-1, width).max(axis=1) == 0
+    return found, is_zero
 
 
-def times_of(spans: ProtobufColumns, number: int) -> Integers:
-    """Points in time; those that do not fit are negative."""
-    if not spans.has(number).all():
-        raise NotColumnarError
-    found: Integers = np.ascontiguousarray(spans.bytes_of(number, 8)).view("<i8")[:, 0]
-    return found
-
-
-def names_of(spans: ProtobufColumns) -> Column:
+def names_of(spans: Sequence[Any]) -> Column:
     """What spans call what they did; null if they do not say."""
-    ends, data = spans.all_bytes_of(NAME)
-    bounds = pa.py_buffer(ends.astype(np.int32))
-    found = pa.StringArray.from_buffers(spans.count, bounds, pa.py_buffer(data))
     try:
-        found.validate(full=True)
+        found = pa.array([span.name for span in spans], pa.binary()).cast(pa.string())
     except pa.ArrowInvalid:
         raise NotColumnarError from None
     return pc.if_else(pc.equal(found, ""), pa.scalar(None, pa.string()), found)
+
+
+def varint(data: bytes, place: int, end: int) -> tuple[int, int]:
+    """The number that begins here, seven bits to a byte, and where it ends."""
+    number = 0
+    for turn in range(VARINT_BYTES_MAX):
+        if place + turn >= end:
+            break
+        byte = data[place + turn]
+        number |= (byte & 0x7F) << (7 * turn)
+        if byte < 0x80:
+            return number & ((1 << 64) - 1), place + turn + 1
+    raise InvalidRecordError("damaged message")
+
+
+def otlp_messages() -> ModuleType:
+    """The messages, imported when the first file has some: few files have, and it takes a while."""
+    return import_module("antecede_audit.spans.formats.otlp_messages")
