@@ -35,7 +35,10 @@ PARTITION_ROWS_MIN: Final = 1 << 14
 CHUNK_ROWS: Final = 1 << 17
 """A stage that does not need its partition as a whole gets about 131,072 rows at a time."""
 
-MEDIAN_ACCURACY: Final = 10_000
+MEDIAN_ACCURACY: Final = 1 << 22
+"""Medians on Spark are those of this process for up to 2,097,152 values; of more they may be a few
+places off (`percentile_approx`)."""
+
 LEAST: Final = "least"
 SUM: Final = "sum"
 MEDIAN: Final = "median"

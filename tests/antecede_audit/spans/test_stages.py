@@ -20,11 +20,14 @@ from antecede_audit.columns.clock_offsets import Gap
 from antecede_audit.columns.hashing import hash_texts
 from antecede_audit.eventlog.reader import log_of
 from antecede_audit.judging.oracle import find_self_causes, find_violations
-from antecede_audit.shuffle import Keyed, LocalShuffle, Shuffle, chunks
+from antecede_audit.shuffle import MEDIAN, Keyed, LocalShuffle, Shuffle, chunks
 from antecede_audit.spans.clocks import (
+    GAPS,
     MEASURE_TABLE,
     MEASURES,
     MESSAGE_TABLE,
+    PAIR,
+    gap_batches,
     gap_rows,
     instants,
     repair_clocks,
@@ -116,6 +119,23 @@ def test_gaps_are_measured_for_every_ordered_pair(
         Gap(sender="b", receiver="a", smallest_ns=-7, median_ns=-7, copies=2, negative=2),
     ]
     assert sorted(clocks.contradictory) == [("a", "b"), ("b", "a")]
+
+
+def test_medians_of_thousands_are_the_same_on_spark_and_here(spark: SparkSession) -> None:
+    """Clocks rest on them: a median that is one place off moves a clock."""
+    chance = random.Random(3)
+    parts = [
+        copies(*(copy("a", "b", 0, chance.randrange(10**9)) for _ in range(size)))
+        for size in (7_000, 5_001, 9_999)
+    ]
+    rows = [Keyed(MESSAGE_TABLE, part) for part in parts]
+    packed = on_spark(spark, *rows)._packed.repartition(3)
+    both = [
+        moved.aggregate(gap_batches, GAPS, PAIR, {"gap_ns": MEDIAN})
+        for moved in (LocalShuffle([rows]), SparkShuffle(packed, [MESSAGE_TABLE]))
+    ]
+
+    assert both[0] == both[1]
 
 
 def test_instants_are_moved_chosen_within_their_ranges_and_clamped() -> None:
