@@ -20,25 +20,25 @@ from antecede.eventlog.layout import partition_folder
 from antecede.eventlog.parquet import reading
 from antecede_audit.columns.arrow_rows import Batch, batch_of_rows, conform, rows_of
 from antecede_audit.judging.summary import SUMMARY
-from antecede_audit.spans import schemas as layouts
+from antecede_audit.spans import schemas
 from antecede_audit.spans.summary import IngestSummary
 from antecede_audit.spans.trace_files import TraceFiles, file_fingerprint, sizes_of
 
-SPAN_COLUMNS: Final = {**layouts.STORED_AS, "process": "process_key"}
+SPAN_COLUMNS: Final = {**schemas.STORED_AS, "process": "process_key"}
 """Where the fields of a span stand in `STORED_SPANS`, if under another name."""
 
 STORED: Final = {
-    "span": ("spans", layouts.STORED_SPANS, layouts.SPAN),
-    "copy": ("lines", layouts.STORED_LINES, layouts.COPY),
-    "reject": ("rejects", layouts.REJECTS, layouts.REJECT),
-    "file": ("files", layouts.FILES, layouts.FILE),
+    "span": ("spans", schemas.STORED_SPANS, schemas.SPAN),
+    "copy": ("lines", schemas.STORED_LINES, schemas.COPY),
+    "reject": ("rejects", schemas.REJECTS, schemas.REJECT),
+    "file": ("files", schemas.FILES, schemas.FILE),
 }
 """For each sort of record: its table, the columns of that, and the fields of the record."""
 
 KNOWN_BY: Final = ("part", "source", "fingerprint")
 """What is asked of the files of earlier batches."""
 
-FINGERPRINTS: Final = layouts.table(path=layouts.TEXT, fingerprint=layouts.TEXT)
+FINGERPRINTS: Final = schemas.table(path=schemas.TEXT, fingerprint=schemas.TEXT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,4 +200,4 @@ def as_records(batches: Iterable[Batch], sort: str) -> Iterator[Batch]:
     names = [SPAN_COLUMNS.get(one, one) if sort == "span" else one for one in fields.names]
     for batch in batches:
         record = pa.record_batch(batch.select(names).columns, schema=fields)
-        yield conform(layouts.RECORDS, {sort: record.to_struct_array()}, batch)
+        yield conform(schemas.RECORDS, {sort: record.to_struct_array()}, batch)

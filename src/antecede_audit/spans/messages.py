@@ -42,9 +42,9 @@ from antecede_audit.spans.formats import records
 from antecede_audit.spans.formats.records import CONSUMER, PRODUCER
 from antecede_audit.spans.formats.records import LINE as LINE_LABEL
 from antecede_audit.spans.partitioning import (
+    CALL_SPANS,
     EFFECT_TABLE,
     LINE_TABLE,
-    MOVED_SPANS,
     SPAN_TABLE,
 )
 from antecede_audit.spans.schemas import HASHED, LONG, MESSAGES, NUMBERED, TEXT, table
@@ -99,7 +99,7 @@ def messages_of_traces(
     """
     names = pa.array(keys, pa.string())
     number, (spans, effects, lines) = whole_partition(rows, SPAN_TABLE, EFFECT_TABLE, LINE_TABLE)
-    spans = spans.select(MOVED_SPANS.names)
+    spans = spans.select(CALL_SPANS.names)
     tally: Counter[str] = Counter()
     calls = [*call_messages(spans, names, tally), *link_messages(spans, effects, names)]
     tally[FOUND] = lines.num_rows + sum(one.num_rows for one in calls)
@@ -116,7 +116,7 @@ def messages_of_traces(
 def link_messages(spans: Batch, effects: Batch, keys: Column) -> Iterator[Batch]:
     """The one-way messages from spans to those that name them as a cause besides their parent.
 
-    In:  `MOVED_SPANS`, `EFFECTS`.
+    In:  `CALL_SPANS`, `EFFECTS`.
     Out: `MESSAGES`.
     """
     if not effects.num_rows:
@@ -220,7 +220,7 @@ def call_messages(spans: Batch, keys: Column, tally: Counter[str]) -> Iterator[B
     """The messages of these spans, which are all of their traces; `keys` is what processes are
     called, by their numbers. What else is worth counting goes to `tally`.
 
-    In:  `MOVED_SPANS`.
+    In:  `CALL_SPANS`.
     Out: `MESSAGES`.
     """
     if not spans.num_rows:

@@ -73,7 +73,7 @@ NUMBERED: Final = pa.schema(
 )
 """The same with the numbers of their messages, and how ties are broken."""
 
-SENDINGS: Final = table(
+SEND_COUNTS: Final = table(
     task=INTEGER,
     sender=INTEGER,
     copies=LONG,
@@ -86,7 +86,7 @@ SENDINGS: Final = table(
 )
 """What each task has of each sender."""
 
-HAVINGS: Final = table(task=INTEGER, process=INTEGER, count=LONG)
+EVENT_COUNTS: Final = table(task=INTEGER, process=INTEGER, count=LONG)
 """How many events of each process each task is going to have."""
 
 EDGES: Final = table(time_ns=LONG, sender=INTEGER, receiver=INTEGER)
@@ -111,8 +111,8 @@ PLACED_TABLE: Final = Table("placed", PLACED)
 """Keyed by the range of the sender and the time of submission."""
 SENT_TABLE: Final = Table("sent", SENT)
 """The same in order; it stays in its partition, and knows its number."""
-SENDING_TABLE: Final = Table("sendings", SENDINGS)
-HAVING_TABLE: Final = Table("havings", HAVINGS)
+SEND_COUNT_TABLE: Final = Table("send_counts", SEND_COUNTS)
+EVENT_COUNT_TABLE: Final = Table("event_counts", EVENT_COUNTS)
 EDGE_TABLE: Final = Table("edges", EDGES)
 """These are collected, or summed up for the driver."""
 NUMBERED_TABLE: Final = Table("numbered", NUMBERED)
@@ -229,7 +229,7 @@ def sort_by_sender(rows: Iterable[Keyed], by_process: RangePartitioning) -> Iter
     A message's sequence is how many copies its sender had sent before it, and one.
 
     In:  `PLACED_TABLE`.
-    Out: `SENT_TABLE`, `SENDING_TABLE`, `HAVING_TABLE`, `EDGE_TABLE`.
+    Out: `SENT_TABLE`, `SEND_COUNT_TABLE`, `EVENT_COUNT_TABLE`, `EDGE_TABLE`.
     """
     task, (copies,) = whole_partition(rows, PLACED_TABLE)
     if not copies.num_rows:
@@ -241,8 +241,8 @@ def sort_by_sender(rows: Iterable[Keyed], by_process: RangePartitioning) -> Iter
     changes[1:] = np.any([np.diff(key[order]) != 0 for key in keys[:3]], axis=0)
     place = np.maximum.accumulate(np.where(changes, np.arange(len(order)), 0))
     yield Keyed(SENT_TABLE, conform(SENT, {"place": place}, copies), task)
-    yield Keyed(SENDING_TABLE, sends_per_sender(copies, changes, task))
-    yield Keyed(HAVING_TABLE, events_per_process(copies, by_process))
+    yield Keyed(SEND_COUNT_TABLE, sends_per_sender(copies, changes, task))
+    yield Keyed(EVENT_COUNT_TABLE, events_per_process(copies, by_process))
     yield Keyed(EDGE_TABLE, edges_of(copies))
 
 
@@ -262,7 +262,7 @@ def sends_per_sender(copies: Batch, leads: Flags, task: int) -> Batch:
         np.maximum.reduceat(last, starts),
         *(np.add.reduceat(one.astype(np.int64), starts) for one in (*flags, first == last)),
     ]
-    return batch_of_columns(columns, SENDINGS)
+    return batch_of_columns(columns, SEND_COUNTS)
 
 
 def events_per_process(copies: Batch, by_process: RangePartitioning) -> Batch:
@@ -275,7 +275,7 @@ def events_per_process(copies: Batch, by_process: RangePartitioning) -> Batch:
     found, counts = np.unique(
         by_process.task(process, time_ns) * width + process, return_counts=True
     )
-    return batch_of_columns([found // width, found % width, counts], HAVINGS)
+    return batch_of_columns([found // width, found % width, counts], EVENT_COUNTS)
 
 
 def edges_of(copies: Batch) -> Batch:

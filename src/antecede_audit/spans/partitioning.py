@@ -39,7 +39,7 @@ CALLING: Final = ("trace", "span", "parent", "follows", "kind", "process", "star
 
 PLACES: Final = table(part=INTEGER, ordinal=LONG)
 ALL_OF_A_SPAN: Final = pa.schema([*SPAN, *PLACES])
-MOVED_SPANS: Final = pa.schema([*(SPAN.field(name) for name in CALLING), *PLACES])
+CALL_SPANS: Final = pa.schema([*(SPAN.field(name) for name in CALLING), *PLACES])
 EFFECTS: Final = table(link=TEXT, trace=TEXT, span=TEXT, kind=TEXT, process=TEXT, start_ns=LONG)
 """Spans that name a cause besides their parent, for the partition that has the trace of that."""
 FACTS: Final = table(fact=TEXT, name=TEXT, count=LONG)

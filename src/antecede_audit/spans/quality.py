@@ -18,7 +18,7 @@ from antecede_audit.shuffle import Keyed, LocalShuffle
 from antecede_audit.spans.clocks import MEASURE_TABLE, MESSAGE_TABLE, gap_rows, repair_clocks
 from antecede_audit.spans.formats.catalogue import AUTO
 from antecede_audit.spans.messages import DUPLICATES, ORPHANS, UNHEARD, call_messages
-from antecede_audit.spans.partitioning import MOVED_SPANS, fields_of
+from antecede_audit.spans.partitioning import CALL_SPANS, fields_of
 from antecede_audit.spans.reading import ReadOptions, check_readable, read_together, record_batches
 from antecede_audit.spans.schemas import FILES, MESSAGES, REJECTS
 from antecede_audit.spans.summary import names_of
@@ -95,16 +95,16 @@ def quality_of(
     for batch in record_batches(records):
         check_readable(fields_of(batch, "file", FILES).to_pylist())
         rejects.update(fields_of(batch, "reject", REJECTS)["reason"].to_pylist())
-        batches.append(fields_of(batch, "span", MOVED_SPANS))
+        batches.append(fields_of(batch, "span", CALL_SPANS))
         count += batches[-1].num_rows
         if count > spans_max:
             break
-    spans = concat_batches(batches, MOVED_SPANS).slice(0, spans_max)
+    spans = concat_batches(batches, CALL_SPANS).slice(0, spans_max)
     return described(spans, rejects, count <= spans_max)
 
 
 def described(spans: Batch, rejects: Counter[str], complete: bool) -> TraceQuality:
-    """The figures of these spans, which are rows of `MOVED_SPANS`."""
+    """The figures of these spans, which are rows of `CALL_SPANS`."""
     tally: Counter[str] = Counter()
     names = names_of(spans["process"].to_pylist())
     keys = list(names)

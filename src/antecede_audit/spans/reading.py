@@ -27,8 +27,7 @@ from antecede_audit.columns.arrow_rows import (
     rows_of,
 )
 from antecede_audit.shuffle import Keyed
-from antecede_audit.spans import summary
-from antecede_audit.spans import trace_files as sources
+from antecede_audit.spans import summary, trace_files
 from antecede_audit.spans.formats.catalogue import (
     AUTO,
     MESSAGES,
@@ -124,7 +123,7 @@ def read_parts(batches: Iterable[Batch], options: ReadOptions, keys: int) -> Ite
     In:  number, path, start, end.
     Out: what `partition_records` yields.
     """
-    parts = (sources.FilePart(*row) for row in rows_of(batches, PARTS.names))
+    parts = (trace_files.FilePart(*row) for row in rows_of(batches, PARTS.names))
     records = (record for part in parts for record in read_together(part, options))
     return partition_records(record_batches(records), keys)
 
@@ -141,8 +140,8 @@ def read_contents(
         record
         for path, data in rows_of(batches, ("path", "content"))
         for record in with_ordinals(
-            sources.FilePart(numbers[path], path, 0, sources.WHOLE),
-            partial(sources.fingerprint_of, data),
+            trace_files.FilePart(numbers[path], path, 0, trace_files.WHOLE),
+            partial(trace_files.fingerprint_of, data),
             options,
             partial(found_in_stream, path, io.BytesIO(data), options),
         )
@@ -186,7 +185,7 @@ def columns_batch(number: int, ordinal: int, source: str, spans: SpanColumns) ->
     return conform(RECORDS, known)
 
 
-def read_part(part: sources.FilePart, options: ReadOptions) -> Iterator[Numbered]:
+def read_part(part: trace_files.FilePart, options: ReadOptions) -> Iterator[Numbered]:
     """The records of a part, numbered, and at the end of each file in it a count of them."""
     for number, ordinal, source, record in read_together(part, options):
         if isinstance(record, SpanColumns):
@@ -196,14 +195,14 @@ def read_part(part: sources.FilePart, options: ReadOptions) -> Iterator[Numbered
             yield number, ordinal, source, record
 
 
-def read_together(part: sources.FilePart, options: ReadOptions) -> Iterator[NumberedTogether]:
+def read_together(part: trace_files.FilePart, options: ReadOptions) -> Iterator[NumberedTogether]:
     """The same, with many spans at a time where they come like that."""
-    fingerprinted = partial(sources.file_fingerprint, part.path)
+    fingerprinted = partial(trace_files.file_fingerprint, part.path)
     return with_ordinals(part, fingerprinted, options, partial(found_in_part, part, options))
 
 
 def with_ordinals(
-    part: sources.FilePart,
+    part: trace_files.FilePart,
     fingerprinted: Callable[[], str],
     options: ReadOptions,
     opened: Callable[[list[DamagedFile]], FilesFound],
@@ -242,18 +241,18 @@ def with_ordinals(
 
 
 def found_in_part(
-    part: sources.FilePart, options: ReadOptions, damages: list[DamagedFile]
+    part: trace_files.FilePart, options: ReadOptions, damages: list[DamagedFile]
 ) -> FilesFound:
     """Each file in a part: its name, its format, and what is found in it."""
-    head = sources.head_of(part.path)
-    is_cut = part.start > 0 or part.end != sources.WHOLE
-    with sources.open_file(part.path) as file:
+    head = trace_files.head_of(part.path)
+    is_cut = part.start > 0 or part.end != trace_files.WHOLE
+    with trace_files.open_file(part.path) as file:
         if head.startswith(PARQUET):
             stretch = (part.start, part.end) if is_cut else None
             yield part.path, MESSAGES, copies_in_parquet(file, options.unit, stretch)
         elif is_cut and can_be_cut(head, options.format_name, options.unit):
             format_name = options.format_of(head) or UNRECOGNISED
-            with closing(sources.ByteRange(part)) as lines:
+            with closing(trace_files.ByteRange(part)) as lines:
                 yield (
                     part.path,
                     format_name,
@@ -277,8 +276,8 @@ def found_in_stream(
 
 
 def found_in_stretch(
-    stretch: sources.ByteRange,
-    part: sources.FilePart,
+    stretch: trace_files.ByteRange,
+    part: trace_files.FilePart,
     head: bytes,
     format_name: str,
     options: ReadOptions,

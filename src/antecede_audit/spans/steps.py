@@ -250,7 +250,7 @@ def count_sends(
 
     This is what makes Spark put them in order. In: what `order.sort_by_sender` yields.
     """
-    rows = sent.collect(order.SENDING_TABLE)[0].to_pylist()
+    rows = sent.collect(order.SEND_COUNT_TABLE)[0].to_pylist()
     copies: Counter[int] = Counter()
     for row in rows:
         copies[row["sender"]] += row["copies"]
@@ -265,8 +265,8 @@ def count_sends(
             MUTUAL: 0,
         },
     )
-    having = sent.select(order.HAVING_TABLE).aggregate(
-        chunks, order.HAVINGS, order.HAVINGS.names[:2], {"count": SUM}
+    having = sent.select(order.EVENT_COUNT_TABLE).aggregate(
+        chunks, order.EVENT_COUNTS, order.EVENT_COUNTS.names[:2], {"count": SUM}
     )
     return (
         counts,

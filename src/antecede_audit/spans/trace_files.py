@@ -91,19 +91,19 @@ class TraceFiles:
         return replace(self, files=files, skipped=tuple(sorted(known)))
 
 
-def find_files(paths: Sequence[str], places: FileSystems | None = None) -> TraceFiles:
+def find_files(paths: Sequence[str], storage: FileSystems | None = None) -> TraceFiles:
     """The files at these paths; in folders, those whose names look like traces.
 
-    Without `places` all of them are on this machine.
+    Without `storage` all of them are on this machine.
     """
     files: dict[str, int] = {}
     elsewhere: dict[str, int] = {}
     passed_over: dict[str, None] = {}
     for path in paths:
-        here = local_path(path) if places is None else places.local(path)
+        here = local_path(path) if storage is None else storage.local(path)
         if here is None:
-            assert places is not None, "only Spark knows other places"
-            found, target = remote_files(path, places), elsewhere
+            assert storage is not None, "only Spark knows other storage"
+            found, target = remote_files(path, storage), elsewhere
         else:
             found, target = local_files(here), files
         for name, size, is_named in found:
@@ -118,9 +118,9 @@ def find_files(paths: Sequence[str], places: FileSystems | None = None) -> Trace
     )
 
 
-def remote_files(path: str, places: FileSystems) -> Iterator[tuple[str, int, bool]]:
+def remote_files(path: str, storage: FileSystems) -> Iterator[tuple[str, int, bool]]:
     """The files at a path elsewhere: path, size, and whether it was itself asked for."""
-    found = places.files(path)
+    found = storage.files(path)
     if not found:
         raise LocalError(f"cannot read {path}: there is no such file or directory")
     for name, size in found:

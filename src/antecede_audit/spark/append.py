@@ -19,7 +19,7 @@ from antecede_audit.jobs.append import (
     read_previous,
 )
 from antecede_audit.judging.summary import SUMMARY
-from antecede_audit.spans import schemas as layouts
+from antecede_audit.spans import schemas
 from antecede_audit.spans.trace_files import TASKS_WANTED, TraceFiles
 from antecede_audit.spark.job_names import named
 from antecede_audit.spark.storage import Storage, literal
@@ -40,34 +40,34 @@ def without_known_anywhere(
     return found.without(known)
 
 
-def earlier_anywhere(spark: SparkSession, places: Storage, folder: str) -> PreviousIngest | None:
+def earlier_anywhere(spark: SparkSession, storage: Storage, folder: str) -> PreviousIngest | None:
     """What is in a folder wherever Spark can read; None if there is no ingest in it."""
-    here = places.local(folder)
+    here = storage.local(folder)
     if here is not None:
         return read_previous(here)
-    found = places.contents(f"{folder}/{SUMMARY}")
+    found = storage.contents(f"{folder}/{SUMMARY}")
     if not found:
         return None
-    if not places.exists(f"{folder}/files"):
+    if not storage.exists(f"{folder}/files"):
         raise LocalError(no_records(folder))
-    schema = from_arrow_schema(layouts.FILES)
+    schema = from_arrow_schema(schemas.FILES)
     files = spark.read.schema(schema).parquet(literal(f"{folder}/files")).collect()
     text = b"".join(found.values()).decode()
     earlier = earlier_of(folder, text, [row.asDict() for row in files])
-    check_stored(earlier, partial(places.count, format_name="parquet"))
+    check_stored(earlier, partial(storage.count, format_name="parquet"))
     return earlier
 
 
 def records_anywhere(
-    spark: SparkSession, places: Storage, earlier: PreviousIngest
+    spark: SparkSession, storage: Storage, earlier: PreviousIngest
 ) -> list[DataFrame]:
     """The records of all earlier batches, read by Spark: tables of `RECORDS`."""
     tables = []
     for sort, (_, columns, _) in STORED.items():
         place = earlier.place_of(sort)
-        here = places.local(place)
-        if places.exists(place) if here is None else here.is_dir():
+        here = storage.local(place)
+        if storage.exists(place) if here is None else here.is_dir():
             stored = spark.read.schema(from_arrow_schema(columns)).parquet(literal(place))
             stage = partial(as_records, sort=sort)
-            tables.append(stored.mapInArrow(named(stage), from_arrow_schema(layouts.RECORDS)))
+            tables.append(stored.mapInArrow(named(stage), from_arrow_schema(schemas.RECORDS)))
     return tables

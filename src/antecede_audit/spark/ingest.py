@@ -80,13 +80,13 @@ def ingest(
     lent, spark = spark, private_session(spark)
     with named_jobs(spark, "ingest", tell) as tell, spark_conf(spark, BATCH_BY_ROWS):
         check_format(spark, table_format)
-        places = Storage(spark)
-        found = find_files(paths, places)
-        target = places.address(out)
+        storage = Storage(spark)
+        found = find_files(paths, storage)
+        target = storage.address(out)
         check_apart(target, [path for path, _ in found.files])
-        earlier = earlier_anywhere(spark, places, target) if append else None
-        places.check_replaceable(out, REPLACED, known=earlier is not None)
-        places.make_folder(out)
+        earlier = earlier_anywhere(spark, storage, target) if append else None
+        storage.check_replaceable(out, REPLACED, known=earlier is not None)
+        storage.make_folder(out)
         run = run_after(earlier, run_id, run_named(paths[0]))
         if table_name is not None and earlier is None:
             check_new_run(spark, table_name, run)
@@ -99,13 +99,13 @@ def ingest(
         keys = read_keys_for(found, earlier, spark)
         sources = read_found(spark, found, options, 0 if earlier is None else earlier.parts, keys)
         if earlier is not None:
-            stored = records_anywhere(spark, places, earlier)
+            stored = records_anywhere(spark, storage, earlier)
             sources = [*((one, partial(partition_records, keys=keys)) for one in stored), *sources]
         with ExitStack() as stack:
             records = SparkShuffle.reading(sources).persist(stack)
             asked = IngestRequest(found=found, earlier=earlier, run=run, repair=repair, tell=tell)
             summary, events = run_ingest(
-                asked, records, keys, outputs_at(spark, places, target, run, earlier), stack
+                asked, records, keys, outputs_at(spark, storage, target, run, earlier), stack
             )
             if table_name is not None and events is not None:
                 log = event_log(events).withColumn("run_id", F.lit(run))
@@ -113,17 +113,17 @@ def ingest(
                 # The lent session may remember which files the table had.
                 lent.catalog.refreshTable(table_name)
         if table_name is not None and events is not None:
-            rows = places.count(f"{target}/{partition_folder(Path('events'), run)}", PARQUET)
+            rows = storage.count(f"{target}/{partition_folder(Path('events'), run)}", PARQUET)
             check_run(spark, table_name, run, rows)
     return summary
 
 
 @contextmanager
 def outputs_at(
-    spark: SparkSession, places: Storage, target: str, run: str, earlier: PreviousIngest | None
+    spark: SparkSession, storage: Storage, target: str, run: str, earlier: PreviousIngest | None
 ) -> Iterator[OutputTables]:
     """Where tables go that appear at their place together."""
-    with places.replacing(target, REPLACED, known=earlier is not None) as stage:
+    with storage.replacing(target, REPLACED, known=earlier is not None) as stage:
         yield SparkOutputTables(spark, stage, run)
 
 

@@ -33,13 +33,13 @@ def blaming_spark(table: str) -> Iterator[None]:
         raise LocalError(f"cannot write {table}: {first_line(error)}") from error
 
 
-def check_rows(places: Storage, place: str, expected: int, format_name: str = PARQUET) -> None:
+def check_rows(storage: Storage, place: str, expected: int, format_name: str = PARQUET) -> None:
     """`LocalError` unless the table at a place has this number of rows."""
-    here = places.local(place)
+    here = storage.local(place)
     if here is not None and format_name == PARQUET:
         found = rows_here(here)
     else:
-        found = places.count(place, format_name)
+        found = storage.count(place, format_name)
     if found != expected:
         folder, _, table = place.rpartition("/")
         raise LocalError(

@@ -1,7 +1,7 @@
 """`judge`: a table of events in, findings out, as the oracle has them; or a refusal."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from random import Random
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from antecede_audit.judging import Order
 from antecede_audit.judging.finding_tables import DUPLICATES, INVENTIONS, LOSSES, VIOLATIONS
 from antecede_audit.judging.summary import TABLES
 from antecede_audit.judging.verdict import Findings
+from antecede_audit.spark.audit import AuditTables
 from tests.antecede.eventlog.sample_logs import small_rows
 from tests.antecede_audit.judging.random_logs import chaos, runs, traced
 from tests.antecede_audit.judging.random_traffic import hectic, in_traces
@@ -81,6 +82,10 @@ def test_tables_have_the_columns_that_an_audit_writes() -> None:
         assert getattr(found, name).schema.types == schema.types
     assert found.runs == ()
     assert found.causal
+
+
+def test_the_result_on_spark_has_the_same_fields() -> None:
+    assert {one.name for one in fields(Findings)} <= {one.name for one in fields(AuditTables)}
 
 
 def test_without_traces_every_event_of_a_process_counts() -> None:

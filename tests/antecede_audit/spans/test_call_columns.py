@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from antecede_audit.columns.arrow_rows import Batch, Row, batch_of_rows, rows_of
 from antecede_audit.spans.formats.records import SpanRecord
 from antecede_audit.spans.messages import call_messages
-from antecede_audit.spans.partitioning import CALLING, MOVED_SPANS
+from antecede_audit.spans.partitioning import CALL_SPANS, CALLING
 from antecede_audit.spans.schemas import MESSAGES
 from tests.antecede_audit.spans.call_oracle import calls_of_trace, messages_of
 from tests.antecede_audit.spans.samples import span
@@ -46,7 +46,7 @@ def one_by_one(found: list[SpanRecord]) -> tuple[list[Row], Counter[str]]:
 def packed(found: list[SpanRecord]) -> Batch:
     """Spans as a task has them, with their places."""
     rows = [(*one[: len(CALLING)], 0, place) for place, one in enumerate(found)]
-    return batch_of_rows(rows, MOVED_SPANS)
+    return batch_of_rows(rows, CALL_SPANS)
 
 
 def check_columns(found: list[SpanRecord], places: list[int] | None = None) -> None:

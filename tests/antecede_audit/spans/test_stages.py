@@ -39,7 +39,7 @@ from antecede_audit.spans.order import (
     range_partitioning,
     sort_by_sender,
 )
-from antecede_audit.spans.partitioning import ALL_OF_A_SPAN, MOVED_SPANS, effects_in
+from antecede_audit.spans.partitioning import ALL_OF_A_SPAN, CALL_SPANS, effects_in
 from antecede_audit.spans.schemas import EVENTS
 from antecede_audit.spans.steps import number_and_order
 from antecede_audit.spark.outputs import SparkOutputTables
@@ -175,7 +175,7 @@ def test_links_between_traces_are_one_way_messages() -> None:
         span("5", trace="w", links=["x/4"]),
     ]
     table = batch_of_rows([(*one, 0, place) for place, one in enumerate(spans)], ALL_OF_A_SPAN)
-    moved = table.select(MOVED_SPANS.names)
+    moved = table.select(CALL_SPANS.names)
     [messages] = link_messages(moved, effects_in(table), pa.array(KEYS))
     found = {row["message"]: row for row in messages.to_pylist()}
     names = hash_texts(pa.array(["x/1*", "x/4*z/3"])).tolist()

@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Final, TypeAlias
 
-from antecede_audit.spans.formats import jaeger, nezha, otlp, otlp_columns, zipkin
+from antecede_audit.spans.formats import jaeger, nezha, otlp, otlp_columns, otlp_protobuf, zipkin
 from antecede_audit.spans.formats import message_tables as tables
-from antecede_audit.spans.formats import otlp_protobuf as otlp_binary
 from antecede_audit.spans.formats.containers import HEAD_BYTES, Content, spooled
 from antecede_audit.spans.formats.json_documents import documents, parsed
 from antecede_audit.spans.formats.lines import BYTE_ORDER_MARK, Line, LineSource, lines_of
@@ -83,7 +82,7 @@ def table_layout(lines: Sequence[str], unit: str | None) -> tables.TableLayout |
 def is_binary(head: bytes) -> bool:
     """Whether a file that begins like this has requests in Protocol Buffers."""
     text = head.startswith((b"{", b"[", BYTE_ORDER_MARK))
-    return not text and otlp_binary.framing_of(head) is not None
+    return not text and otlp_protobuf.framing_of(head) is not None
 
 
 def first_lines(head: bytes) -> list[str]:
@@ -118,7 +117,7 @@ def read_content(
         with spooled(content.stream) as file:
             yield from tables.copies_in_parquet(file, unit)
     elif format_name == OTLP and is_binary(content.head):
-        yield from otlp_binary.spans_in_stream(content.head, content.stream, keep)
+        yield from otlp_protobuf.spans_in_stream(content.head, content.stream, keep)
     elif format_name in SPANS_OF_DOCUMENT:
         yield from read_documents(content.stream, format_name, keep=keep)
     else:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from antecede_audit.spans.formats import otlp_protobuf as otlp_binary
+from antecede_audit.spans.formats import otlp_protobuf
 from antecede_audit.spans.formats.catalogue import can_be_cut, detected, one_by_one
 from antecede_audit.spans.formats.otlp_columns import SpanColumns
 from antecede_audit.spans.formats.otlp_protobuf import (
@@ -205,8 +205,8 @@ def in_columns(
 ) -> list[SpanColumns | SpanRecord | RejectRecord]:
     """What is found if hardly any spans are too few for columns."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(otlp_binary, "SPANS_MIN", 1)
-        patch.setattr(otlp_binary, "CHUNK_BYTES", chunk_bytes)
+        patch.setattr(otlp_protobuf, "SPANS_MIN", 1)
+        patch.setattr(otlp_protobuf, "CHUNK_BYTES", chunk_bytes)
         return [*spans_in_stream(data, io.BytesIO(data), NOTHING)]
 
 
