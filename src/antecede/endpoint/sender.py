@@ -226,7 +226,7 @@ class MessageSender:
 
     def in_parts(self) -> bool:
         """Whether parts of large payloads are among what the core counts as messages."""
-        return not self._own_fragments.is_empty() or self._large is not None
+        return len(self._own_fragments.more) > 0 or self._large is not None
 
     def messages_buffered(self) -> int:
         """How many of our messages somebody has not acknowledged.
@@ -414,7 +414,7 @@ class MessageSender:
         oldest = self._process.oldest_unacked()
         if self._numbering.used:
             self._numbering.forget_below(oldest)
-        if self._wholes or not self._own_fragments.is_empty():
+        if self._own_fragments.more or self._wholes:
             for sequence in range(self._oldest, oldest):
                 self._own_fragments.forget(sequence)
                 self._wholes.pop(sequence, None)

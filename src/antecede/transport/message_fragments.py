@@ -91,24 +91,20 @@ class MessageNumbers:
 class OwnFragments:
     """Which of a node's own messages are parts of payloads, and how those are numbered."""
 
-    __slots__ = ("_more", "numbering")
+    __slots__ = ("more", "numbering")
 
     def __init__(self) -> None:
         # Ids of messages that are parts, and not the last, of a large payload.
-        self._more: Final[dict[int, bool]] = {}
+        self.more: Final[dict[int, bool]] = {}
         self.numbering: Final = MessageNumbers()
 
     def add(self, sequence: i64) -> None:
         """The payload of this message goes on in the next one."""
-        self._more[sequence] = True
+        self.more[sequence] = True
 
     def forget(self, sequence: i64) -> None:
         """Everybody has delivered this message."""
-        self._more.pop(sequence, None)
-
-    def is_empty(self) -> bool:
-        """Whether no large payload is under way."""
-        return not self._more
+        self.more.pop(sequence, None)
 
     def surplus_of(self, sequence: i64) -> i64:
         """By how much the id of this message is larger than its number."""
@@ -116,7 +112,7 @@ class OwnFragments:
 
     def continues(self, sequence: i64) -> bool:
         """Whether the payload of this message goes on in the next one."""
-        return len(self._more) > 0 and sequence in self._more
+        return len(self.more) > 0 and sequence in self.more
 
 
 PARTS_LIMIT: Final = 1 << 17

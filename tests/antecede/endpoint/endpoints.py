@@ -237,7 +237,7 @@ class Group:
             assert node.held_back() == [], name
             assert node.malformed == 0, (name, node.last_malformed)
             assert node.sending.bytes_held == 0, name
-            assert node.sending._own_fragments.is_empty(), name
+            assert not node.sending._own_fragments.more, name
             for session in node.sessions():
                 assert node.expected(session)[1] == 0, (name, session.name)
                 assert session.channel.send_queue.queued() == 0, (name, session.name)
