@@ -23,6 +23,7 @@ from antecede.endpoint.limits import Limits
 from antecede.membership.contact import Contact
 from antecede.membership.identity import Identity, TokenSource
 from antecede.runtime.config.settings import Settings
+from antecede.runtime.content import Content
 from antecede.runtime.targets import chosen_targets
 from antecede_lab.catalogue import find_protocol
 from bench.steps import Measured, StepCounter, spread
@@ -148,7 +149,7 @@ def steps_of_a_multicast(targets: int) -> Measured:
     settings = Settings(name=HUB)
     with StepCounter((*FOLDERS, antecede.runtime.__path__[0])) as counter:
         for _ in range(TOGETHER):
-            chosen = chosen_targets(star.hub.directory, names, b"", settings)
+            chosen = chosen_targets(star.hub.directory, names, Content(b""), settings)
             star.write(chosen.contacts, chosen.to_self)
     return Measured(
         situation="multicast to n",

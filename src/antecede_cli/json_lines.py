@@ -30,6 +30,7 @@ from antecede.durability.unconfirmed import InboundMessage
 from antecede.events import Report
 from antecede.runtime.config.addresses import Address
 from antecede.runtime.config.settings import Settings
+from antecede.runtime.content import Content
 from antecede.runtime.errors import Stranded, fenced_sentence
 from antecede.runtime.input_lines import InputLines
 from antecede.runtime.leaving import Linger
@@ -37,6 +38,7 @@ from antecede.runtime.node import Node
 from antecede.runtime.observe.http_server import serve_metrics
 from antecede.runtime.opening import NodeOpening
 from antecede.units import duration_text
+from antecede_cli.request_lines import RequestLines, failure
 
 OUTPUT_LIMIT: Final = 8192
 """At most 8,192 lines wait to be written; beyond that nothing more is received."""
@@ -247,7 +249,7 @@ async def serve_lines(
     node.on_event(lambda report: tell(report, output, lines))
     answers = Answers(node, lines, output)
     answering = loop.create_task(answers.run())
-    deliveries = loop.create_task(write_deliveries(node, output))
+    deliveries = loop.create_task(write_deliveries(node, answers.requests, output))
     try:
         await lines.ended.wait()
         awaited: Linger = "released" if signalled or output.failure is not None else "bye"
@@ -343,19 +345,25 @@ class Answers:
         self._lines = lines
         self._output = output
         self._waits = False
-        self.count = 0
-        """How many lines were answered."""
+        self._answered = 0
+        self.requests: Final = RequestLines(node, output.put, payload_record)
         lines.on_urgent(self._expel_ahead)
+
+    @property
+    def count(self) -> int:
+        """How many lines were answered."""
+        return self._answered + self.requests.count
 
     async def run(self) -> None:
         """Answer until the end of input."""
         while line := await self._lines.next_line():
             self._waits = True
             asyncio.get_running_loop().call_soon(self._expel_ahead)
-            record = await answer(self._node, line)
+            record = await answer(self._node, self.requests, line)
             self._waits = False
             self._put(record)
             await self._output.room()
+        await self.requests.answered()
 
     def _expel_ahead(self) -> None:
         """Act on lines that expel, if a message before them waits."""
@@ -366,7 +374,7 @@ class Answers:
                 self._put(failure(error, error.identity))
 
     def _put(self, record: dict[str, object] | None) -> None:
-        self.count += 1
+        self._answered += 1
         if record is not None:
             when_on_disk(self._node, partial(self._output.put, record))
 
@@ -387,7 +395,7 @@ def when_on_disk(node: Node, action: Callable[[], None]) -> None:
     node._turn.soon()
 
 
-async def answer(node: Node, line: bytes) -> dict[str, object] | None:
+async def answer(node: Node, requests: RequestLines, line: bytes) -> dict[str, object] | None:
     """Do what a line asks for; the record to answer with, if no event tells of it."""
     try:
         if len(line) > (limit := line_limit(node)):
@@ -395,17 +403,35 @@ async def answer(node: Node, line: bytes) -> dict[str, object] | None:
         request = read_object(line)
         if "expel" in request:
             return expel(node, request)
+        if "request" in request:
+            return await ask(requests, request)
+        if "reply" in request:
+            identity = request.get("id")
+            payload = read_payload(request, identity)
+            return await requests.reply(request["reply"], payload, identity)
         targets, payload, identity = read_request(request)
     except BadLine as error:
         return failure(error, error.identity)
     try:
-        sequence, left_out = await node._send_naming(targets, payload)
+        sequence, left_out = await node._send_naming(targets, Content(payload))
     except (LocalError, JournalFull) as error:
         return failure(error, identity)
     record: dict[str, object] = {"sent": identity, "sequence": sequence}
     if left_out:
         record["left_out"] = left_out
     return record
+
+
+async def ask(requests: RequestLines, request: dict[str, object]) -> dict[str, object] | None:
+    """Send the request that a line is; its reply, or why there is none, comes later."""
+    name, identity, timeout = request["request"], request.get("id"), request.get("timeout")
+    if not isinstance(name, str):
+        raise BadLine('"request" is the name of a peer', identity)
+    if timeout is not None and (
+        isinstance(timeout, bool) or not isinstance(timeout, int | float) or timeout < 0
+    ):
+        raise BadLine('"timeout" is a number of seconds', identity)
+    return await requests.ask(name, read_payload(request, identity), timeout, identity)
 
 
 def expel(node: Node, request: dict[str, object]) -> dict[str, object] | None:
@@ -427,14 +453,6 @@ def expel(node: Node, request: dict[str, object]) -> dict[str, object] | None:
 def line_limit(node: Node) -> int:
     """As long as a line may be: JSON may write six bytes for one, and names need some, too."""
     return 6 * node.settings.payload_limit + FURTHER_BYTES
-
-
-def failure(error: AntecedeError, identity: object) -> dict[str, object]:
-    """What is answered to a line that could not be done."""
-    record: dict[str, object] = {"error": str(error)}
-    if identity is not None:
-        record["id"] = identity
-    return record
 
 
 def read_object(line: bytes) -> dict[str, object]:
@@ -515,10 +533,14 @@ def read_payload(request: dict[str, object], identity: object) -> bytes:
     raise BadLine('a line needs "text" (a string), or "base64" for other bytes', identity)
 
 
-async def write_deliveries(node: Node, output: OutputLines) -> None:
+async def write_deliveries(node: Node, requests: RequestLines, output: OutputLines) -> None:
     """Write every message that is delivered, until the node is closed."""
     async for message in node:
-        output.put(delivery_record(message), message.done)
+        if message.is_request:
+            output.put(requests.on_request(message))
+            await requests.make_room()
+        else:
+            output.put(delivery_record(message), message.done)
         await output.room()
         if output.failure is not None:
             return
@@ -527,13 +549,18 @@ async def write_deliveries(node: Node, output: OutputLines) -> None:
 def delivery_record(message: InboundMessage) -> dict[str, object]:
     """A delivered message as a record."""
     record: dict[str, object] = {"from": message.sender, "sequence": int(message.sequence)}
-    try:
-        record["text"] = message.payload.decode()
-    except UnicodeDecodeError:
-        record["base64"] = base64.b64encode(message.payload).decode()
+    record |= payload_record(message)
     if message.again:
         record["again"] = True
     return record
+
+
+def payload_record(message: InboundMessage) -> dict[str, object]:
+    """A payload as part of a record: a text, or other bytes in base64."""
+    try:
+        return {"text": message.payload.decode()}
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(message.payload).decode()}
 
 
 def write_event(report: Report, output: OutputLines) -> None:

@@ -6,13 +6,26 @@ after a crash.
 """
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator
-from typing import Final, final
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from types import MappingProxyType
+from typing import Final, Protocol, final
 
 from mypy_extensions import i64, mypyc_attr
 
+from antecede.core.errors import LocalError, RemoteError
 from antecede.core.records import ChangeLog, RecordReader, encode_record
 from antecede.durability.record_kinds import CONFIRMED, INBOUND, PUT, REMOVED
+from antecede.wire.envelope import (
+    MESSAGE,
+    NO_HEADERS,
+    REFUSAL,
+    REPLY,
+    REQUEST,
+    Envelope,
+    has_envelope,
+    open_envelope,
+    seal_envelope,
+)
 
 
 @final
@@ -26,32 +39,139 @@ class Done:
 DONE: Final = Done()
 
 
+class Answering(Protocol):
+    """How a request is answered, once."""
+
+    given: bool
+    """Whether it was."""
+
+    def give(self, request: "InboundMessage", payload: bytes) -> Awaitable[None]:
+        """Reply with this."""
+
+    def refuse(self, request: "InboundMessage", reason: str) -> Awaitable[None]:
+        """Say that there will be no reply."""
+
+
+NO_REQUEST: Final = "this message is no request: it was sent with send(), and wants no reply"
+
+
 @final
 @mypyc_attr(acyclic=True, free_list_len=1)
 class InboundMessage:
     """A message as its receiver sees it."""
 
-    __slots__ = ("_deliveries", "again", "number", "payload", "sender", "sender_id", "sequence")
+    __slots__ = (
+        "_answering",
+        "_deliveries",
+        "again",
+        "deadline",
+        "envelope",
+        "number",
+        "payload",
+        "sender",
+        "sender_id",
+        "sequence",
+    )
 
     def __init__(
         self,
         sender: str,
         sequence: i64,
-        payload: bytes,
+        data: bytes,
         number: i64 = 0,
         deliveries: "UnconfirmedDeliveries | None" = None,
         again: bool = False,
         sender_id: i64 = 0,
     ) -> None:
+        envelope: Envelope | None = None
+        if has_envelope(data):
+            try:
+                envelope, data = open_envelope(data)
+            except RemoteError:
+                envelope = None  # It only begins like one: no peer of this version sends that.
         self.sender: Final = sender
         self.sequence: Final[i64] = sequence
-        self.payload: Final = payload
+        self.payload: Final = data
+        self.envelope: Final = envelope
         # With a journal: which delivery it is, of whom, and who has to know when it is confirmed.
         self.number: Final[i64] = number
         self.sender_id: Final[i64] = sender_id
         self._deliveries: Final = deliveries
         # Whether it may have been handed over before, by a process that crashed.
         self.again: Final = again
+        self._answering: Answering | None = None
+        # Of a request: when nobody waits for the reply any more, in the time of the event loop.
+        self.deadline: float | None = None
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """For whom it was, by name, if its sender said so: it does where there are several."""
+        return () if self.envelope is None else self.envelope.targets
+
+    @property
+    def headers(self) -> Mapping[str, bytes]:
+        """What its sender put beside the payload."""
+        return MappingProxyType(NO_HEADERS if self.envelope is None else self.envelope.headers)
+
+    @property
+    def reply_to(self) -> str:
+        """To whom an answer should go: its sender, if that did not name somebody else."""
+        if self.envelope is None or not self.envelope.reply_to:
+            return self.sender
+        return self.envelope.reply_to
+
+    @property
+    def is_call(self) -> bool:
+        """Whether it is a request, or the reply to one."""
+        return self.envelope is not None and self.envelope.kind != MESSAGE
+
+    @property
+    def is_reply(self) -> bool:
+        """Whether it replies to a request, or refuses it: whoever asked gets it, and no reader."""
+        return self.envelope is not None and self.envelope.kind in (REPLY, REFUSAL)
+
+    @property
+    def is_request(self) -> bool:
+        """Whether its sender waits for a reply."""
+        return self.envelope is not None and self.envelope.kind == REQUEST
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether it says that a request gets no reply; the payload says why."""
+        return self.envelope is not None and self.envelope.kind == REFUSAL
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether it wants no reply, or has got one."""
+        return self._answering is None or self._answering.given
+
+    @property
+    def call(self) -> int:
+        """Which request it is, or replies to; 0 if neither."""
+        return 0 if self.envelope is None else int(self.envelope.number)
+
+    def answer_with(self, answering: Answering, deadline: float | None) -> None:
+        """This is how the request is answered, and until when somebody waits for that."""
+        self._answering = answering
+        self.deadline = deadline
+
+    def reply(self, payload: bytes) -> Awaitable[None]:
+        """Answer a request, once; that also confirms it. `LocalError` if it is none."""
+        if self._answering is None:
+            raise LocalError(NO_REQUEST)
+        return self._answering.give(self, payload)
+
+    def refuse(self, reason: str) -> Awaitable[None]:
+        """Answer a request with a refusal, once; its sender is told the reason."""
+        if self._answering is None:
+            raise LocalError(NO_REQUEST)
+        return self._answering.refuse(self, reason)
+
+    def data(self) -> bytes:
+        """The payload as it was sent, with its envelope if it has one."""
+        if self.envelope is None:
+            return self.payload
+        return seal_envelope(self.envelope, self.payload)
 
     def done(self) -> Awaitable[None]:
         """Confirm: with a journal it does not come again after a crash. Once is enough.
@@ -210,7 +330,7 @@ class UnconfirmedDeliveries:
         """What comes again, in order."""
         return [
             InboundMessage(
-                old.sender, old.sequence, old.payload, old.number, self, True, old.sender_id
+                old.sender, old.sequence, old.data(), old.number, self, True, old.sender_id
             )
             for old in self._pending.values()
         ]
@@ -331,7 +451,7 @@ def inbound_record(message: InboundMessage) -> bytes:
     """A payload that was delivered and is not confirmed."""
     name = message.sender.encode()
     numbers = [int(message.number), int(message.sender_id), int(message.sequence), len(name)]
-    return encode_record(INBOUND, numbers, name + message.payload)
+    return encode_record(INBOUND, numbers, name + message.data())
 
 
 def read_inbound(reader: RecordReader, pieces: dict[int, list[bytes]]) -> InboundMessage:

@@ -24,6 +24,7 @@ class Inbox:
         "_payload_limit",
         "_recorder",
         "_reports",
+        "calls",
         "delivered",
         "messages",
         "too_large",
@@ -46,6 +47,8 @@ class Inbox:
         self.messages: Final[list[InboundMessage]] = recorder.unconfirmed_deliveries()
         # Where deliveries go: with a journal they wait until they are on disk.
         self._arrived: Final[list[InboundMessage]] = [] if recorder.durable else self.messages
+        # The requests and replies among the messages that nobody has looked at.
+        self.calls: list[InboundMessage] = [one for one in self.messages if one.is_call]
         # The sessions whose messages wait here, and so take up part of their windows.
         self.unread: list[Session] = []
         self._own: Final = PayloadAssembler()
@@ -76,8 +79,7 @@ class Inbox:
             self.unread.append(session)
         self.delivered += 1
         name, written = session.name, session.written_name
-        message = self._recorder.deliver(session.id, name, written, number, payload, whole)
-        self._arrived.append(message)
+        self._add(self._recorder.deliver(session.id, name, written, number, payload, whole))
 
     def put_to_self(self, name: str, number: i64, payload: bytes, more: bool) -> None:
         """A message of this node to itself; `number` is that of the whole payload."""
@@ -89,8 +91,12 @@ class Inbox:
         self._own_cost += MESSAGE_COST + len(whole)
         self.delivered += 1
         written = name.encode()
-        message = self._recorder.deliver(ME, name, written, number, payload, whole)
+        self._add(self._recorder.deliver(ME, name, written, number, payload, whole))
+
+    def _add(self, message: InboundMessage) -> None:
         self._arrived.append(message)
+        if message.envelope is not None and message.is_call and not self._recorder.durable:
+            self.calls.append(message)
 
     def uncommitted(self) -> int:
         """How many deliveries are not on disk."""
@@ -98,8 +104,18 @@ class Inbox:
 
     def release_committed(self, count: int) -> None:
         """The first of these are on disk now: the application may see them."""
-        self.messages.extend(self._arrived[:count])
+        committed = self._arrived[:count]
+        self.messages.extend(committed)
+        for message in committed:
+            if message.envelope is not None and message.is_call:
+                self.calls.append(message)
         del self._arrived[:count]
+
+    def take_calls(self) -> list[InboundMessage]:
+        """The requests and replies since the last time; they stay among the messages."""
+        calls = self.calls
+        self.calls = []
+        return calls
 
     def take(self) -> list[InboundMessage]:
         """All messages, which have been consumed with this."""

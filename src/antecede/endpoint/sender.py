@@ -19,6 +19,7 @@ from antecede.membership.directory import Directory
 from antecede.transport.flow_control import MESSAGE_COST
 from antecede.transport.message_fragments import MessageNumbers, OwnFragments, PayloadFragmenter
 from antecede.transport.session import ME, Session
+from antecede.wire.envelope import has_envelope
 from antecede.wire.frames import FRAME_OVERHEAD_MAX
 
 FLUSH_BYTES: Final = 256 << 10
@@ -172,8 +173,8 @@ class MessageSender:
             return 0
         if not contact.is_here:
             return 0
-        if len(payload) > session.payload_max:
-            return 0
+        if len(payload) > session.payload_max or has_envelope(payload):
+            return 0  # It has to be cut, or must not be taken for what it is not.
         self.sent += 1
         return self._submit(contact.targets, payload, now_ns) - self._surplus
 

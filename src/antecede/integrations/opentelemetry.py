@@ -35,11 +35,11 @@ from pathlib import Path
 from typing import Any, Final, Self, TypeAlias
 
 from antecede.durability.unconfirmed import InboundMessage
+from antecede.runtime.content import Payload, payload_bytes
 from antecede.runtime.errors import MissingExtra
 from antecede.runtime.node import Node
 from antecede.runtime.observe.metric import Metric, metric_of
 from antecede.runtime.observe.stats import Stats
-from antecede.runtime.targets import Payload, payload_bytes
 from antecede.version import __version__
 
 try:

@@ -128,32 +128,32 @@ class Backpressure:
         """The node is closed."""
         self.closed = self.closing = self.slow_path = True
 
-    def must_wait(self, targets: Targets, payload: bytes) -> bool:
+    def must_wait(self, targets: Targets) -> bool:
         """Whether this has to wait: to meet a target, for room, for those who came before, or for
         a consumer."""
         if targets.awaited:
             return True
         if not self.slow_path:
-            return not self._fits(targets, payload)
-        return self._deliveries.is_ahead or not self._may_overtake(targets, payload)
+            return not self._fits(targets)
+        return self._deliveries.is_ahead or not self._may_overtake(targets)
 
-    def _fits(self, targets: Targets, payload: bytes) -> bool:
+    def _fits(self, targets: Targets) -> bool:
         sending = self._endpoint.sending
-        return sending.has_room_for(targets.contacts, targets.to_self, len(payload))
+        return sending.has_room_for(targets.contacts, targets.to_self, len(targets.data))
 
-    def _may_overtake(self, targets: Targets, payload: bytes) -> bool:
+    def _may_overtake(self, targets: Targets) -> bool:
         """Whether this may be sent now, and nobody waits to send to the same targets."""
-        return not self._lines.length(self._names(targets)) and self._fits(targets, payload)
+        return not self._lines.length(self._names(targets)) and self._fits(targets)
 
     def sends_waiting(self, name: str) -> int:
         """How many calls wait to send to a peer."""
         return self._lines.length((name,))
 
-    def check(self, targets: Targets, payload: bytes) -> None:
+    def check(self, targets: Targets) -> None:
         """`BufferFull` if this would have to wait, or does not find room at once."""
         free = self._settings.send_bytes - self._endpoint.sending.bytes_held
-        enough = len(payload) <= free
-        if targets.awaited or not enough or not self._may_overtake(targets, payload):
+        enough = len(targets.data) <= free
+        if targets.awaited or not enough or not self._may_overtake(targets):
             raise BufferFull(f"{self._obstacle(targets)}; try later, or use send(), which waits")
 
     def _obstacle(self, targets: Targets) -> str:
@@ -176,7 +176,7 @@ class Backpressure:
         held = messages_text(endpoint.sending.messages_buffered())
         return f"{held} with {endpoint.sending.bytes_held:,} bytes are not delivered yet"
 
-    async def wait(self, resolve: Callable[[], Targets], payload: bytes, paced: bool) -> Targets:
+    async def wait(self, resolve: Callable[[], Targets], paced: bool) -> Targets:
         """Until it is the turn of this message, its targets are met and there is room.
 
         The caller sends it at once, to the targets that are answered: after every wait all of them
@@ -193,7 +193,7 @@ class Backpressure:
             await self._yield_to_consumer()
             begun = self._loop.time()
             targets = resolve()
-            while not self._may_go(place, targets, payload):
+            while not self._may_go(place, targets):
                 await self._for_progress(place, targets, begun)
                 self._check_open()
                 targets = resolve()
@@ -208,8 +208,8 @@ class Backpressure:
         names = [contact.name for contact in targets.contacts]
         return [*names, self._settings.name] if targets.to_self else names
 
-    def _may_go(self, place: Place, targets: Targets, payload: bytes) -> bool:
-        if targets.awaited or not self._fits(targets, payload):
+    def _may_go(self, place: Place, targets: Targets) -> bool:
+        if targets.awaited or not self._fits(targets):
             return False
         # Those in front may wait until the consumer, which sends this, has caught up.
         return self._lines.is_first(place) or (self._deliveries.is_ahead and self._is_consuming())
@@ -221,9 +221,7 @@ class Backpressure:
                 await self._progress.wait()
             else:
                 await place.sleep()
-        elif self._deliveries.prefetch(self._ahead_limit()):
-            self.slow_path = True
-        else:
+        elif not self._take_ahead():
             left = begun + STANDSTILL_SECONDS - self._loop.time()
             if left <= 0:
                 raise WouldDeadlock(self._settings.name)
@@ -239,6 +237,16 @@ class Backpressure:
 
     def _is_consuming(self) -> bool:
         return self._deliveries.is_consumer(asyncio.current_task(self._loop))
+
+    def take_ahead(self) -> bool:
+        """Take in what has come for a consumer that reads nothing now, if a peer waits for that."""
+        return self._endpoint.inbox.blocks_a_peer() and self._take_ahead()
+
+    def _take_ahead(self) -> bool:
+        if not self._deliveries.prefetch(self._ahead_limit()):
+            return False
+        self.slow_path = True
+        return True
 
     def _ahead_limit(self) -> int:
         """How many bytes may be taken in for a consumer that waits for room itself."""

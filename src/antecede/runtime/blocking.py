@@ -15,7 +15,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
@@ -36,6 +36,7 @@ from antecede.runtime.config.settings import (
     Settings,
     gather_settings,
 )
+from antecede.runtime.content import Headers, Payload, payload_bytes
 from antecede.runtime.deliveries import beside_a_handler
 from antecede.runtime.errors import NodeClosed, Stranded, TimedOut, WrongProcess
 from antecede.runtime.leaving import Linger
@@ -45,7 +46,6 @@ from antecede.runtime.node import Node
 from antecede.runtime.observe.explain import Explanation
 from antecede.runtime.observe.stats import Health, Stats
 from antecede.runtime.opening import Config, NodeOpening, given_settings
-from antecede.runtime.targets import Payload, payload_bytes
 
 T = TypeVar("T")
 
@@ -226,16 +226,58 @@ class BlockingNode:
     # Sending.
 
     def send(
-        self, target: str | Sequence[str], payload: Payload, timeout: float | None = None
+        self,
+        target: str | Sequence[str],
+        payload: Payload,
+        timeout: float | None = None,
+        *,
+        headers: Headers | None = None,
+        reply_to: str | None = None,
     ) -> int:
         """Send one message to one peer or to several, and return its sequence number."""
         copied = payload_bytes(payload)
-        return self._call(lambda node: node.send(target, copied, timeout))
+        return self._call(
+            lambda node: node.send(target, copied, timeout, headers=headers, reply_to=reply_to)
+        )
 
-    def try_send(self, target: str | Sequence[str], payload: Payload) -> int:
+    def try_send(
+        self,
+        target: str | Sequence[str],
+        payload: Payload,
+        *,
+        headers: Headers | None = None,
+        reply_to: str | None = None,
+    ) -> int:
         """Like `send`, but raises `BufferFull` instead of waiting."""
         copied = payload_bytes(payload)
-        return self._in_loop(lambda node: node.try_send(target, copied))
+        return self._in_loop(
+            lambda node: node.try_send(target, copied, headers=headers, reply_to=reply_to)
+        )
+
+    def request(
+        self,
+        name: str,
+        payload: Payload,
+        timeout: float | None = None,
+        *,
+        headers: Headers | None = None,
+    ) -> InboundMessage:
+        """Send a request to one peer, wait for its reply, and return that.
+
+        `RequestFailed` says why there is none. A thread that also receives gets its reply at once,
+        others when what was delivered before it has been received.
+        """
+        copied = payload_bytes(payload)
+        return self._call(lambda node: node.request(name, copied, timeout, headers=headers))
+
+    def reply(self, request: InboundMessage, payload: Payload) -> None:
+        """Answer a request that was received here, once; that also confirms it."""
+        copied = payload_bytes(payload)
+        self._call(lambda _: awaiting(request.reply, copied))
+
+    def refuse(self, request: InboundMessage, reason: str) -> None:
+        """Answer a request with a refusal, once."""
+        self._call(lambda _: awaiting(request.refuse, reason))
 
     def meet(self, *names: str, timeout: float | None = None) -> None:
         """Wait until each of these peers (without names: of all peers) is here or away."""
@@ -294,7 +336,8 @@ class BlockingNode:
             message = await node.receive(timeout)
         finally:
             self._waiting -= 1
-        if self._waiting == 0:
+        if self._waiting == 0 and not node.awaits_replies:
+            # A reply among them would be handed over before what is brought here is read.
             self._read.extend(node.receive_ready())
         return message
 
@@ -432,7 +475,7 @@ class BlockingNode:
                 except BaseException:  # It would end this thread, and nobody would notice.
                     log.exception("%s: the message handler failed for %r", self.name, message)
                     with suppress(NodeClosed):
-                        self._in_loop(lambda node: node._deliveries.count_failure())
+                        self._in_loop(partial(count_failure, message=message))
                 else:
                     if self.settings.confirm == "next":
                         message.done()
@@ -444,6 +487,16 @@ class BlockingNode:
             self.close()
         except AntecedeError as error:
             log.warning("%s: %s", self.name, error)
+
+
+def count_failure(node: Node, *, message: InboundMessage) -> None:
+    """In the loop: a handler has failed, and it was logged."""
+    node._deliveries.count_failure(message)
+
+
+async def awaiting(answer: Callable[[T], Awaitable[None]], given: T) -> None:
+    """In the loop: answer a request."""
+    await answer(given)
 
 
 class BlockingJournal:

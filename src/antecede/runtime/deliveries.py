@@ -12,6 +12,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from contextvars import ContextVar
 from typing import Final, Self, TypeAlias
 
 from antecede.core.errors import LocalError
@@ -19,7 +20,7 @@ from antecede.durability.unconfirmed import InboundMessage, UnconfirmedDeliverie
 from antecede.endpoint.endpoint import Endpoint
 from antecede.runtime.callbacks import EXITS, is_ending
 from antecede.runtime.confirming import Confirming, InHand
-from antecede.runtime.errors import NodeClosed
+from antecede.runtime.errors import NodeClosed, TimedOut
 from antecede.runtime.notifier import Notifier, yield_to_loop
 from antecede.transport.flow_control import MESSAGE_COST
 from antecede.units import messages_text
@@ -29,6 +30,9 @@ TURN_MESSAGES: Final = 256
 
 Item: TypeAlias = InboundMessage
 """What is handed over in causal order."""
+
+readers: ContextVar[frozenset[str]] = ContextVar("antecede_readers", default=frozenset())
+"""At which nodes, by name, the running task takes messages, or a task that has started it."""
 
 Handler: TypeAlias = Callable[[InboundMessage], Awaitable[None] | None]
 
@@ -41,6 +45,26 @@ def beside_a_handler(name: str) -> str:
         f"{name} has a message handler, which gets every message: receive there, or do not call "
         "on_message()"
     )
+
+
+class Calls:
+    """Who is told of requests and replies; this one has asked nobody."""
+
+    of_readers = 0
+    """How many requests wait for replies whose askers would read what is delivered before."""
+
+    def on_calls(self, calls: list[InboundMessage]) -> None:
+        """Requests and replies were delivered; they stand in the queue, too."""
+
+    def on_reply(self, reply: InboundMessage) -> bool:  # noqa: ARG002 - nobody has asked
+        """It is the turn of a reply; whether anybody still waits for it."""
+        return False
+
+    def refuse_failed(self, request: InboundMessage) -> None:
+        """The handler of a request has failed."""
+
+    def keep_reading(self) -> None:
+        """A reader that waits for a reply takes nothing: what has come is taken in for it."""
 
 
 class Deliveries:
@@ -69,6 +93,10 @@ class Deliveries:
         self._share = 0
         # Told when something has come, or nothing will.
         self._changed: Final = Notifier(self._loop)
+        # How many of what was delivered and not taken are replies. They have their places in the
+        # queue: who asked gets them when what came before is taken.
+        self._replies = 0
+        self._calls = Calls()
         self.is_ahead = False
         """Whether more has been taken than anybody has asked for."""
         self._consumer: asyncio.Task[object] | None = None
@@ -117,8 +145,10 @@ class Deliveries:
         self._consumer = asyncio.current_task(self._loop)
         asked = None if self.confirming is None else self.confirming.ask()
         self._take()
-        taken = list(self._queue)
-        self._queue.clear()
+        taken = []
+        while self._queue:
+            self._take_replies()
+            taken += [self._queue.popleft() for _ in range(self._until_reply())]
         self._share = 0
         self._on_prefetch_taken()
         if self.confirming is not None:
@@ -150,6 +180,53 @@ class Deliveries:
             self.is_ahead = False
             self._consumed()
 
+    # Replies.
+
+    def pass_calls_to(self, calls: Calls) -> None:
+        """Who asks and answers here."""
+        self._calls = calls
+
+    def take_calls(self) -> None:
+        """Whoever waits for a reply may have it now; requests can be replied to."""
+        if self._endpoint.inbox.calls:
+            self._calls.on_calls(self._endpoint.inbox.take_calls())
+        if self._calls.of_readers:
+            self._calls.keep_reading()
+
+    def is_read(self) -> bool:
+        """Whether anybody has ever asked for messages here."""
+        return self._consumer is not None or self._has_handler
+
+    def is_reader(self) -> bool:
+        """Whether whoever runs takes messages here, or was started by who does."""
+        return self._name in readers.get()
+
+    def expect_replies(self, count: int) -> None:
+        """So many of what was delivered are replies."""
+        self._replies += count
+        inbox = self._endpoint.inbox
+        if self._replies == len(inbox.messages) and not (self._queue or self.is_read()):
+            self._take()  # Nobody will, and there is nothing else in it.
+            self._take_replies()
+
+    def _take_replies(self) -> bool:
+        """Give the replies that are in front to who asked; whether anybody had."""
+        were_wanted = False
+        while self._replies and self._queue and self._queue[0].is_reply:
+            self._replies -= 1
+            were_wanted = self._calls.on_reply(self._queue.popleft()) or were_wanted
+        return were_wanted
+
+    def _until_reply(self) -> int:
+        """How many messages come before the next reply."""
+        if self._replies:
+            for count, message in enumerate(self._queue):
+                if message.is_reply:
+                    return count
+        return len(self._queue)
+
+    # A handler, and tasks that wait.
+
     def set_handler(self, handler: Handler) -> None:
         """Call `handler` with every message from now on."""
         if self._has_handler:
@@ -170,9 +247,11 @@ class Deliveries:
         if task is None or task is not self._handler_task:
             raise LocalError(beside_a_handler(self._name))
 
-    def count_failure(self) -> None:
-        """A handler has failed; it was logged."""
+    def count_failure(self, message: InboundMessage | None) -> None:
+        """A handler has failed, and it was logged; whoever asked need not wait for it."""
         self.failures += 1
+        if message is not None and message.is_request:
+            self._calls.refuse_failed(message)
 
     def deliver_now(self) -> bool:
         """There are new messages: the handler is called, or a waiting task goes on, at once.
@@ -239,6 +318,7 @@ class Deliveries:
     async def _refill(self, timeout: float | None) -> bool:
         """Get more messages; False if there will be none."""
         self._consumer = asyncio.current_task(self._loop)
+        note_reader(self._name)
         if self._is_over():
             return False
         self._waiting += 1
@@ -246,19 +326,37 @@ class Deliveries:
             if self._queue:
                 await yield_to_loop()  # Another task may take all of it meanwhile.
             if timeout is None:
-                while not self._has_news():
+                while not self._has_news() or (self._replies and await self._waits_for_more()):
                     await self._changed.wait()
-            elif not self._has_news():
-                await self._changed.wait_until(self._has_news, timeout, "receive", str)
+            else:
+                await self._news_within(timeout)
         finally:
             self._waiting -= 1
         if not self._share:  # Another task may have begun one meanwhile.
             if not self._queue:
                 self._take()
-            self._share = min(TURN_MESSAGES, len(self._queue))
+            self._share = min(TURN_MESSAGES, self._until_reply())
             if self.is_ahead:
                 self._on_prefetch_taken()
         return self._share > 0
+
+    async def _news_within(self, timeout: float) -> None:
+        """Wait for something to take; `TimedOut` if nothing comes in time."""
+        deadline = self._loop.time() + timeout
+        while not self._has_news() or (self._replies and await self._waits_for_more()):
+            left = max(0.0, deadline - self._loop.time())
+            try:
+                await self._changed.wait_until(self._has_news, left, "receive", str)
+            except TimedOut:
+                raise TimedOut("receive", timeout) from None
+
+    async def _waits_for_more(self) -> bool:
+        """Pass on the replies that are in front; whether nothing is left to be taken then."""
+        if not self._queue:
+            self._take()
+        if self._take_replies():
+            await yield_to_loop()  # Who asked goes on before what was delivered later is taken.
+        return not self._has_news()
 
     def _has_news(self) -> bool:
         self.check_asker()
@@ -274,33 +372,38 @@ class Deliveries:
             return  # It has turned out not to be one since this call was planned.
         if not self._queue:
             self._take()
+        if self._replies and self._take_replies():
+            self._loop.call_soon(self._call, handler)  # Who asked goes on before.
+            return
+        size = min(TURN_MESSAGES, self._until_reply())
         nested, self._calling = self._calling, True
+        in_context = readers.set(readers.get() | {self._name})
         try:
             if self.confirming is not None:
-                self._call_confirming(
-                    handler, self.confirming.handling, self.confirming.by_returning
-                )
+                handling, confirms = self.confirming.handling, self.confirming.by_returning
+                self._call_confirming(handler, handling, confirms, size)
             else:
-                self._call_with_each(handler)
+                self._call_with_each(handler, size)
         finally:
+            readers.reset(in_context)
             self._calling = nested
             if self._handler is not None and self.unread():
                 self._loop.call_soon(self._call, handler)
 
-    def _call_with_each(self, handler: Handler) -> None:
-        for _ in range(min(TURN_MESSAGES, len(self._queue))):
-            if not self._queue:
+    def _call_with_each(self, handler: Handler, size: int) -> None:
+        for _ in range(size):
+            if not self._queue or (self._replies and self._queue[0].is_reply):
                 return  # The handler has taken what there was.
             message = self._queue.popleft()
             if self._try_await(handler, message, self._handled(handler, message)):
                 return
 
     def _call_confirming(
-        self, handler: Handler, handling: UnconfirmedDeliveries, confirms: bool
+        self, handler: Handler, handling: UnconfirmedDeliveries, confirms: bool, size: int
     ) -> None:
         """The same with a journal, where what a plain function has returned from is confirmed."""
-        last = len(self._queue) - TURN_MESSAGES
-        while self._handler is not None and (left := len(self._queue) - max(0, last)) > 0:
+        last = len(self._queue) - size
+        while self._handler is not None and (left := len(self._queue) - last) > 0:
             try:
                 result = handling.call_handler(self._queue, handler, left, confirms)
             except EXITS:
@@ -356,8 +459,8 @@ class Deliveries:
             return None
 
     def _on_handler_error(self, message: InboundMessage | None) -> None:
-        self.failures += 1
         log.exception("%s: the message handler failed for %r", self._name, message)
+        self.count_failure(message)
 
     async def _finished(self, message: InboundMessage, result: Awaitable[None] | None) -> None:
         if result is None:
@@ -377,6 +480,13 @@ class Deliveries:
         """The handler is done with this one."""
         if self.confirming is not None and self.confirming.by_returning:
             self.confirming.handling.confirm_here(message.number)
+
+
+def note_reader(name: str) -> None:
+    """Whoever runs takes messages at this node."""
+    names = readers.get()
+    if name not in names:
+        readers.set(names | {name})
 
 
 class ConfirmingReader:

@@ -27,6 +27,7 @@ __all__ = [
     "PayloadTooLarge",
     "PeerAway",
     "PeerGone",
+    "RequestFailed",
     "Stranded",
     "TimedOut",
     "TraceFailed",
@@ -43,6 +44,17 @@ KEY_REMEDY: Final = (
     "one key for all with cluster_key=FILE or --cluster-key FILE; or let anybody read and forge "
     "messages with insecure=True or --insecure"
 )
+
+REQUEST_ENDINGS: Final = {
+    "away": "which is away: the request was not sent",
+    "left": "which has left; perhaps it has handled the request",
+    "expelled": "which was expelled; perhaps it has handled the request",
+    "restarted": "which was restarted; perhaps it has handled the request before",
+    "refused": "which refuses",
+    "too large": "for which the request is too large",
+    "closed": "as this node was closed",
+}
+"""What became of a request, in words, by `RequestFailed.why`."""
 
 GONE: Final = "it has left, was restarted or expelled"
 """Why messages are undeliverable, if nothing else is known."""
@@ -232,6 +244,25 @@ class TimedOut(FieldError, TimeoutError):  # noqa: N818 - reads as what it is
             f"{self.action} did not finish within {written_seconds(self.seconds)}{still}. "
             "Call it again to go on waiting; explain() says what is in the way"
         )
+
+
+class RequestFailed(FieldError):  # noqa: N818 - reads as what it is
+    """There is no reply to a request; `why` is a word for programs."""
+
+    name: str
+    """Whom it was sent to."""
+    why: str
+    """`away`: it was never sent. `left`, `expelled`, `restarted`, `timed out`, `closed` (this node
+    was): perhaps it was handled. `refused`: its receiver says so. `too large`: for its receiver."""
+    detail: str = ""
+    seconds: float | None = None
+    """How long was waited, if it timed out."""
+
+    def __str__(self) -> str:
+        detail = f": {self.detail}" if self.detail else ""
+        if self.seconds is not None:
+            return f"no reply from {self.name!r} within {written_seconds(self.seconds)}{detail}"
+        return f"no reply from {self.name!r}, {REQUEST_ENDINGS.get(self.why, self.why)}{detail}"
 
 
 class Stranded(FieldError):  # noqa: N818 - reads as what it is

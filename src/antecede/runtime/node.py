@@ -28,6 +28,7 @@ from antecede.runtime.config.expulsion_policy import ExpulsionEnforcer
 from antecede.runtime.config.peers import PeerState, read_keys
 from antecede.runtime.config.settings import AddressLike, KeysLike, Settings
 from antecede.runtime.confirming import Confirming, InHand
+from antecede.runtime.content import Content, Headers, Payload, payload_bytes, read_content
 from antecede.runtime.deliveries import ConfirmingReader, Deliveries, Handler
 from antecede.runtime.errors import NodeClosed, Stranded, TimedOut, fenced_sentence
 from antecede.runtime.journal_committer import JournalCommitter, OpenJournal
@@ -47,8 +48,8 @@ from antecede.runtime.observe.stalls import Stalls
 from antecede.runtime.observe.stats import Health, Stats
 from antecede.runtime.observe.stats_reader import StatsReader, health_of
 from antecede.runtime.outbound import Outbound
+from antecede.runtime.requests import Requests
 from antecede.runtime.security.noise_handshake import NoiseCrypto
-from antecede.runtime.targets import Payload
 from antecede.runtime.thread_guard import ThreadGuard
 from antecede.runtime.turn import Turn
 
@@ -98,6 +99,9 @@ class Node:
             self._check_may_send,
             self._obstacles,
         )
+        self._requests: Final = Requests(
+            self._send_call, self._deliveries, self._pressure.take_ahead
+        )
         self._leaving: Final = Leaving(
             endpoint,
             self._pressure,
@@ -120,6 +124,7 @@ class Node:
             carrier,
             self._turn.queue,
             self._committer,
+            self._requests,
             self._stalls.durations,
             self._now,
         )
@@ -130,6 +135,7 @@ class Node:
         if opened is not None:
             self._known.introduce_recalled(opened.recorder.state.peers())
         self._committer.begin()
+        self._deliveries.take_calls()
         self._trace.begin()
         self._turn.soon()
 
@@ -238,7 +244,13 @@ class Node:
     # Sending.
 
     async def send(
-        self, target: str | Sequence[str], payload: Payload, timeout: float | None = None
+        self,
+        target: str | Sequence[str],
+        payload: Payload,
+        timeout: float | None = None,
+        *,
+        headers: Headers | None = None,
+        reply_to: str | None = None,
     ) -> int:
         """Send one message to one peer or to several, and return its sequence number.
 
@@ -247,16 +259,20 @@ class Node:
         just added (`meet_within`) and, with a journal, for the disk. If room or a peer does not
         come within `timeout` seconds, it raises `TimedOut`. Targets that are away are left out, and
         the event `Undeliverable` names them; if all are away, `PeerAway` is raised.
+
+        Receivers see `headers` beside the payload, which they count against the payload limit with,
+        and in `message.reply_to` whom to answer, where that is not the sender.
         """
         if get_ident() != self._guard.owner:
             self._guard.refuse()
-        if self._waits_for_disk:
-            sequence = await self.send_buffered(target, payload, timeout)
+        if self._waits_for_disk or headers is not None or reply_to is not None:
+            content = read_content(payload, headers, reply_to)
+            sequence = (await self._send_naming(target, content, timeout))[0]
             await self._committer.wait_durable()
             return sequence
         sequence = 0 if self._pressure.slow_path else self._send_fast(target, payload, self._now())
         if sequence == 0:
-            return (await self._outbound.send(target, payload, timeout))[0]
+            return (await self._outbound.send(target, Content(payload_bytes(payload)), timeout))[0]
         if not self._turn.is_planned:
             self._turn.soon()
         return sequence
@@ -266,29 +282,68 @@ class Node:
     ) -> int:
         """Like `send`, without waiting for the disk: `journal.sync` does that for many messages."""
         self._guard.check()
-        return (await self._send_naming(target, payload, timeout))[0]
+        return (await self._send_naming(target, Content(payload_bytes(payload)), timeout))[0]
 
     async def _send_naming(
-        self, target: str | Sequence[str], payload: Payload, timeout: float | None = None
+        self, target: str | Sequence[str], content: Content, timeout: float | None = None
     ) -> tuple[int, list[str]]:
         """Like `send_buffered`; also returns the names of the targets that were left out."""
-        sequence = 0 if self._pressure.slow_path else self._send_fast(target, payload, self._now())
+        sequence = 0
+        if not (self._pressure.slow_path or content.needs_envelope):
+            sequence = self._send_fast(target, content.payload, self._now())
         if sequence == 0:
-            return await self._outbound.send(target, payload, timeout)
+            return await self._outbound.send(target, content, timeout)
         if not self._turn.is_planned:
             self._turn.soon()
         return sequence, []
 
-    def try_send(self, target: str | Sequence[str], payload: Payload) -> int:
+    def try_send(
+        self,
+        target: str | Sequence[str],
+        payload: Payload,
+        *,
+        headers: Headers | None = None,
+        reply_to: str | None = None,
+    ) -> int:
         """Like `send`, but raises `BufferFull` instead of waiting; it never waits for the disk."""
         if get_ident() != self._guard.owner:
             self._guard.refuse()
-        sequence = 0 if self._pressure.slow_path else self._send_fast(target, payload, self._now())
+        sequence = 0
+        if not (self._pressure.slow_path or headers or reply_to):
+            sequence = self._send_fast(target, payload, self._now())
         if sequence == 0:
-            return self._outbound.try_send(target, payload)
+            return self._outbound.try_send(target, read_content(payload, headers, reply_to))
         if not self._turn.is_planned:
             self._turn.soon()
         return sequence
+
+    async def request(
+        self,
+        name: str,
+        payload: Payload,
+        timeout: float | None = None,
+        *,
+        headers: Headers | None = None,
+    ) -> InboundMessage:
+        """Send a request to one peer, wait for its reply, and return that.
+
+        The other side answers with `await message.reply(...)`. `RequestFailed` says why there is no
+        reply: the peer was away, has left, was restarted or expelled meanwhile, refuses, or did not
+        reply within `timeout` seconds, which it is told of (`message.deadline`). The reply waits
+        its turn behind what was delivered here before it, unless the task that asks is the one
+        that would read that, or nobody reads.
+        """
+        self._check_open()
+        return await self._requests.request(name, read_content(payload, headers), timeout)
+
+    @property
+    def awaits_replies(self) -> bool:
+        """Whether requests of this node are under way."""
+        return self._requests.count() > 0
+
+    async def _send_call(self, target: str, content: Content) -> int:
+        """Send a request or a reply: `PeerAway` if its target is away."""
+        return (await self._outbound.send(target, content, None))[0]
 
     async def meet(self, *names: str, timeout: float | None = None) -> None:
         """Wait until each of these peers (without names: of all peers) is here or away.
@@ -485,6 +540,7 @@ class Node:
             self._closing = True
             self._loop.call_soon(self._stop_fenced)
         self._known.follow(report)
+        self._requests.on_report(report)
         if not isinstance(report, StrangerSeen) or self._known.try_admit(report):
             self._listeners.tell(report)
 
@@ -509,6 +565,7 @@ class Node:
         self._turn.close()
         self._carrier.close()
         self._deliveries.end()
+        self._requests.close()
         self._progress.notify()
         self._trace.stop()
 

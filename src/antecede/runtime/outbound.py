@@ -13,9 +13,10 @@ from antecede.endpoint.endpoint import Endpoint
 from antecede.membership.contact import ContactState
 from antecede.runtime.backpressure import Backpressure
 from antecede.runtime.config.settings import Settings
+from antecede.runtime.content import Content
 from antecede.runtime.errors import TimedOut, UnknownPeer
 from antecede.runtime.notifier import Notifier
-from antecede.runtime.targets import Payload, Targets, chosen_targets, payload_bytes
+from antecede.runtime.targets import Targets, chosen_targets
 from antecede.runtime.turn import Turn
 from antecede.units import listing
 
@@ -46,34 +47,32 @@ class Outbound:
         self._obstacles: Final = obstacles
 
     async def send(
-        self, target: str | Sequence[str], given: Payload, timeout: float | None
+        self, target: str | Sequence[str], content: Content, timeout: float | None
     ) -> tuple[int, list[str]]:
         """The message's id, and who was left out; waits for targets, for room, and for its turn."""
-        payload = payload_bytes(given)
         sending = self._endpoint.sending
         if isinstance(target, Iterable) and not isinstance(target, str):
             target = list(target)  # It is looked at again after every wait.
-        targets = self._resolve(target, payload)
+        targets = self._resolve(target, content)
         paced = sending.wants_flush()
         if paced:
             self._turn.end()
-        if paced or self._backpressure.must_wait(targets, payload):
-            wait = self._backpressure.wait(partial(self._resolve, target, payload), payload, paced)
+        if paced or self._backpressure.must_wait(targets):
+            wait = self._backpressure.wait(partial(self._resolve, target, content), paced)
             targets = await self._in_time(wait, timeout, targets)
             if sending.wants_flush():
                 self._turn.end()
-        sequence = self._submit(targets, payload)
+        sequence = self._submit(targets)
         self._turn.soon()
         if not sending.large_is_done():
             await self._backpressure.wait_for_large()
         return sequence, targets.left_out
 
-    def try_send(self, target: str | Sequence[str], given: Payload) -> int:
+    def try_send(self, target: str | Sequence[str], content: Content) -> int:
         """The message's id; `BufferFull` where `send` would wait."""
-        payload = payload_bytes(given)
-        targets = self._resolve(target, payload)
-        self._backpressure.check(targets, payload)
-        sequence = self._submit(targets, payload)
+        targets = self._resolve(target, content)
+        self._backpressure.check(targets)
+        sequence = self._submit(targets)
         if self._endpoint.sending.wants_flush():
             self._turn.write_early()
         self._turn.soon()
@@ -102,15 +101,15 @@ class Outbound:
         )
         self._check()
 
-    def _resolve(self, target: object, payload: bytes) -> Targets:
+    def _resolve(self, target: object, content: Content) -> Targets:
         """Whom a message is for, if it can be sent."""
         self._check()
-        return chosen_targets(self._endpoint.directory, target, payload, self._settings)
+        return chosen_targets(self._endpoint.directory, target, content, self._settings)
 
-    def _submit(self, targets: Targets, payload: bytes) -> int:
+    def _submit(self, targets: Targets) -> int:
         """Submit it, and report who is left out: they do not keep it from the others."""
         endpoint, now_ns = self._endpoint, self._now()
-        sequence = endpoint.sending.send(targets.contacts, targets.to_self, payload, now_ns)
+        sequence = endpoint.sending.send(targets.contacts, targets.to_self, targets.data, now_ns)
         for name in targets.left_out:
             endpoint.losses.leave_out(name, sequence)
         if targets.left_out:

@@ -2,16 +2,15 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 from antecede.core.errors import LocalError
 from antecede.membership.contact import Contact, ContactState
 from antecede.membership.directory import Directory
 from antecede.runtime.config.settings import Settings
+from antecede.runtime.content import Content
 from antecede.runtime.errors import PayloadTooLarge, PeerAway, UnknownPeer
 from antecede.transport.peer_lifecycle import MET
-
-Payload: TypeAlias = bytes | bytearray | memoryview
+from antecede.wire.handshake import ENVELOPE_VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +23,12 @@ class Targets:
     """Those that are away, and do not get it."""
     awaited: list[str]
     """Those of `contacts` that have to be met first: they are new, or away and waited for."""
+    data: bytes = b""
+    """What is sent to them."""
 
 
 def chosen_targets(
-    directory: Directory, target: object, payload: bytes, settings: Settings
+    directory: Directory, target: object, content: Content, settings: Settings
 ) -> Targets:
     """The peers among the targets, and whether this node is one; a `LocalError` if none can be."""
     me = settings.name
@@ -36,11 +37,14 @@ def chosen_targets(
         raise LocalError(f"a target is a name or several names, not {target!r}")
     targets = Targets([], False, [], [])
     chosen: set[str] = set()
+    told: list[str] = []
+    takes_envelopes = True
     to_self = False
     limit = settings.payload_limit
     for name in names:
         if name == me and not to_self:
             to_self = True
+            told.append(name)
             continue
         contact = contact_called(name, directory, me, chosen)
         chosen.add(contact.name)
@@ -51,33 +55,33 @@ def chosen_targets(
             targets.awaited.append(contact.name)
         elif contact.session.lifecycle.phase == MET:
             limit = min(limit, contact.session.payload_limit)
+            if contact.session.version < ENVELOPE_VERSION:
+                takes_envelopes = False
+                check_plain(content, contact.name)
         targets.contacts.append(contact)
+        told.append(contact.name)
     left_out = targets.left_out
     if left_out and (settings.away == "refuse" or (not targets.contacts and not to_self)):
         raise PeerAway(left_out[0])
     if not targets.contacts and not to_self:
         raise LocalError("no targets: a message needs at least one")
-    if len(payload) > limit:
-        raise PayloadTooLarge(len(payload), limit)
+    data = content.sealed(told) if takes_envelopes else content.payload
+    if len(data) > limit:
+        raise PayloadTooLarge(len(data), limit)
     if settings.order == "none":
         for contact in targets.contacts:
-            if len(payload) > contact.session.payload_max:
-                raise PayloadTooLarge(
-                    len(payload), int(contact.session.payload_max), unordered=True
-                )
-    return replace(targets, to_self=to_self)
+            if len(data) > contact.session.payload_max:
+                raise PayloadTooLarge(len(data), int(contact.session.payload_max), unordered=True)
+    return replace(targets, to_self=to_self, data=data)
 
 
-def payload_bytes(payload: object) -> bytes:
-    """What is sent: bytes, or a copy of what is like them and may change afterwards."""
-    if isinstance(payload, bytes):
-        return payload
-    if isinstance(payload, bytearray | memoryview):
-        return bytes(payload)
-    raise LocalError(
-        f"the payload must be bytes, a bytearray or a memoryview, not {type(payload).__name__}; "
-        "encode it"
-    )
+def check_plain(content: Content, name: str) -> None:
+    """`LocalError` if a peer of an earlier version would not understand this."""
+    if content.needs_envelope:
+        raise LocalError(
+            f"{name!r} runs an earlier version of antecede, which knows no requests and no "
+            "headers: upgrade it first"
+        )
 
 
 def contact_called(name: object, directory: Directory, me: str, before: set[str]) -> Contact:

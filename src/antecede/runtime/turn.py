@@ -108,8 +108,7 @@ class Turn:
 
     def on_commit(self) -> None:
         """Messages may be among what is on disk now; what the application answers is a new turn."""
-        if self._inbox.messages:
-            self._deliveries.deliver_now()
+        self._hand_over()
         if self._progress.waiters:
             self._progress.notify()
 
@@ -125,7 +124,7 @@ class Turn:
         planned, self.is_planned = self.is_planned, True  # What is called here need not plan it.
         try:
             step(now_ns)
-            resumes_later = bool(self._inbox.messages) and self._deliveries.deliver_now()
+            resumes_later = self._hand_over()
         except BaseException:
             self.is_planned = planned
             self._wake_at(self._now() + AFTER_FAILURE_NS)
@@ -135,6 +134,11 @@ class Turn:
             self._loop.call_soon(self._on_calls)
         else:
             self.end()
+
+    def _hand_over(self) -> bool:
+        """Give the application what has come; True if it takes it only in the next pass."""
+        self._deliveries.take_calls()
+        return bool(self._inbox.messages) and self._deliveries.deliver_now()
 
     def _read(self, now_ns: int) -> None:
         """Read for a while, then look for what else has come."""

@@ -69,11 +69,6 @@ class MsgspecCodec(Generic[T]):
         return value
 
 
-def no_confirmation() -> Awaitable[None]:
-    """A message that came from nowhere."""
-    return DONE
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypedMessage(Generic[T]):
     """A message whose payload has been decoded."""
@@ -83,8 +78,19 @@ class TypedMessage(Generic[T]):
     value: T
     again: bool = False
     """Whether it may have been handed over before, by a process that crashed."""
-    done: Callable[[], Awaitable[None]] = field(default=no_confirmation, repr=False, compare=False)
-    """Confirms it, where there is a journal; awaited, it waits until that is on disk."""
+    message: InboundMessage | None = field(default=None, repr=False, compare=False)
+    """The message itself: its headers, its targets, `refuse`, and so on; None in tests."""
+    codec: Codec[T] | None = field(default=None, repr=False, compare=False)
+
+    def done(self) -> Awaitable[None]:
+        """Confirm it, where there is a journal; awaited, it waits until that is on disk."""
+        return DONE if self.message is None else self.message.done()
+
+    def reply(self, value: T) -> Awaitable[None]:
+        """Like `InboundMessage.reply`; `LocalError` if the value cannot be encoded."""
+        if self.message is None or self.codec is None:
+            raise LocalError("a message that came from nowhere has nobody to reply to")
+        return self.message.reply(encoded(self.codec, value))
 
 
 class TypedNode(Generic[T]):
@@ -101,6 +107,10 @@ class TypedNode(Generic[T]):
     def try_send(self, target: str | Sequence[str], value: T) -> int:
         """Like `Node.try_send`; `LocalError` if the value cannot be encoded."""
         return self.node.try_send(target, self._encoded(value))
+
+    async def request(self, name: str, value: T, timeout: float | None = None) -> TypedMessage[T]:
+        """Like `Node.request`; `BadPayload` if the reply cannot be decoded."""
+        return self._decoded(await self.node.request(name, self._encoded(value), timeout))
 
     def receive(self, timeout: float | None = None) -> Coroutine[None, None, TypedMessage[T]]:
         """Like `Node.receive`; `BadPayload` for a message that cannot be decoded, once."""
@@ -124,10 +134,7 @@ class TypedNode(Generic[T]):
         self.node.on_message(decode_and_handle)
 
     def _encoded(self, value: T) -> bytes:
-        try:
-            return self.codec.encode(value)
-        except Exception as error:
-            raise LocalError(f"{value!r:.200} cannot be encoded: {error}") from error
+        return encoded(self.codec, value)
 
     def _decoded(self, message: InboundMessage) -> TypedMessage[T]:
         sequence = int(message.sequence)
@@ -140,5 +147,14 @@ class TypedNode(Generic[T]):
             sequence=sequence,
             value=value,
             again=message.again,
-            done=message.done,
+            message=message,
+            codec=self.codec,
         )
+
+
+def encoded(codec: Codec[T], value: T) -> bytes:
+    """The bytes that stand for a value; `LocalError` if there are none."""
+    try:
+        return codec.encode(value)
+    except Exception as error:
+        raise LocalError(f"{value!r:.200} cannot be encoded: {error}") from error

@@ -30,12 +30,15 @@ KEYED_COOKIE: Final = 0xA7
 answered under load, with which the hello has to be sent again."""
 
 MAGIC: Final = b"antecede"
-VERSION: Final = 3
+VERSION: Final = 4
 OLDEST_VERSION: Final = 2
 """The versions of datagrams that this node speaks."""
 
 ADVICE_VERSION: Final = 3
 """From this version on nodes understand the frames `WAITING` and `MEMBERS`."""
+
+ENVELOPE_VERSION: Final = 4
+"""From this version on nodes open envelopes: requests, headers, names of the other targets."""
 
 HAS_JOURNAL: Final = 1
 """The sender of a greeting has a journal: it may crash and come back as the same incarnation."""

@@ -45,6 +45,9 @@ Examples:
 
 \b
 Lines in:   {"to": ["bob", "carol"], "text": "hello", "id": "a1"}     ("id" is optional)
+            {"request": "bob", "text": "how many?", "id": "a2", "timeout": 5}     ("timeout" is
+                                                    optional, in seconds)
+            {"reply": 1, "text": "three"}           answer request 1 of this node
             {"expel": "bob", "reason": "disk died"}    go on without bob, for good; done at once,
                                                     even if an earlier line still waits
 Lines out:  {"event": "ready", "name": "alice", "address": "127.0.0.1:9001"}   the first one
@@ -52,6 +55,9 @@ Lines out:  {"event": "ready", "name": "alice", "address": "127.0.0.1:9001"}   t
             {"sent": "a1", "sequence": 7, "left_out": ["carol"]}    not sent to carol, who is away
             {"from": "bob", "sequence": 3, "text": "hi"}    a delivery, in causal order; with a
                                                     journal and after a crash perhaps "again": true
+            {"request": 1, "from": "bob", "text": "how many?"}    to be answered with a line that
+                                                    has this number
+            {"reply": "a2", "from": "bob", "text": "three"}    the reply to a request of this node
             {"error": "...", "id": "a1"}            that line failed; the node goes on
             {"event": "restarted", "peer": "bob"}   something to know about a peer
             {"event": "undeliverable", "peer": "bob", "sequences": [7], "why": "gone"}

@@ -16,6 +16,7 @@ from antecede.runtime.errors import (
     PayloadTooLarge,
     PeerAway,
     PeerGone,
+    RequestFailed,
     Stranded,
     TimedOut,
     TraceFailed,
@@ -58,6 +59,14 @@ SAMPLES: list[tuple[AntecedeError, str]] = [
     (
         BadPayload("bob", 7, "not JSON"),
         "message 7 of 'bob' cannot be decoded: not JSON; all nodes must use the same codec.",
+    ),
+    (
+        RequestFailed("bob", "refused", "not today"),
+        "no reply from 'bob', which refuses: not today",
+    ),
+    (
+        RequestFailed("bob", "timed out", "perhaps it will still be handled", 2),
+        "no reply from 'bob' within 2.00 s: perhaps it will still be handled",
     ),
     (
         TimedOut("flush()", 0.25, "'bob' (3 messages)"),

@@ -241,6 +241,16 @@ class Stats:
         )
     )
     peers: tuple[PeerStats, ...] = field(metadata=gauge("antecede_peers", "Peers known by name."))
+    requests: int = field(
+        default=0,
+        metadata=gauge("antecede_requests_under_way", "Requests of this node without a reply yet."),
+    )
+    late_replies: int = field(
+        default=0,
+        metadata=counter(
+            "antecede_late_replies", "Replies that came when nobody waited for them any more."
+        ),
+    )
     journal: JournalStats = NO_JOURNAL
     held_back: int = field(
         default=0,

@@ -24,6 +24,7 @@ from antecede.runtime.observe.chains import Chain, own_chains
 from antecede.runtime.observe.durations import Durations
 from antecede.runtime.observe.explain import unread_text
 from antecede.runtime.observe.stats import Health, PeerStats, Stats
+from antecede.runtime.requests import Requests
 from antecede.units import listing, messages_text
 
 PEERS_PER_TURN: Final = 32
@@ -44,9 +45,11 @@ class StatsReader:
         carrier: Carrier,
         queue: FairReceiveQueue,
         committer: Committer,
+        requests: Requests,
         durations: Durations,
         now: Callable[[], int],
     ) -> None:
+        self._requests: Final = requests
         self._durations: Final = durations
         self._now: Final = now
         self._committer: Final = committer
@@ -115,6 +118,8 @@ class StatsReader:
             handler_failures=self._deliveries.failures,
             callback_failures=self._callbacks.failures,
             peers=tuple(peers),
+            requests=self._requests.count(),
+            late_replies=self._requests.late,
             journal=self._committer.figures(),
             held_back=max((peer.held_back for peer in peers), default=0),
             held_back_ns=max((peer.held_back_ns for peer in peers), default=0),

@@ -23,10 +23,12 @@ from antecede_audit.judging import check_log
 from antecede_cli.json_lines import (
     BadLine,
     OutputLines,
+    payload_record,
     read_object,
     read_request,
     write_deliveries,
 )
+from antecede_cli.request_lines import RequestLines
 from antecede_lab.chaos.proxy import Conditions, Proxy
 from antecede_lab.child import WAIT_S, Child, Line
 from tests.antecede.runtime.processes.groups import free_address
@@ -308,7 +310,8 @@ def test_what_cannot_be_written_is_not_read() -> None:
         async with antecede.open_node("alice") as alice:
             for _ in range(3):
                 await alice.send("alice", b"x")
-            await write_deliveries(alice, output)
+            requests = RequestLines(alice, output.put, payload_record)
+            await write_deliveries(alice, requests, output)
             assert alice.stats().inbox == 2
 
     asyncio.run(asyncio.wait_for(story(), WAIT_S))
