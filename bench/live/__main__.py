@@ -1,20 +1,22 @@
 """`python -m bench live`: how fast nodes are on this machine, and how fast other libraries are."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 import click
+from rich.console import Console
 from rich.table import Table
 
 from antecede_cli.console import wide_console
 from antecede_cli.options import option_with_default
 from antecede_lab.child import Json
-from bench.live.catalogue import PEERS, PLAIN
+from bench.live.catalogue import PEERS, PLAIN, SERVICES
 from bench.live.contest import (
     P50,
     P99,
     ContestPlan,
+    Readings,
     Results,
     effort_of,
     rounded,
@@ -29,6 +31,7 @@ from bench.live.options import (
     with_progress,
     write,
 )
+from bench.live.request_contest import RequestPlan, run_request_contest
 from bench.results import write_table
 
 EPILOG: Final = """
@@ -39,10 +42,12 @@ Examples:
   python -m bench live --secure                   those that encrypt, too
   python -m bench live --list                     who could be measured, and who can be here
   python -m bench live --rounds 9 --json speed.json
+  python -m bench live --requests                 requests and replies, alone and many under way
 
 What else can be measured: python -m bench study --help
 
-To have all of them: pip install eclipse-zenoh nats-py pyzmq uvloop, and the program nats-server.
+To have all of them: pip install eclipse-zenoh grpcio nats-py pyzmq uvloop,
+and the program nats-server.
 """
 
 PLAIN_OF: Final = {
@@ -75,6 +80,14 @@ SECURE: Final = tuple(key for pair in PLAIN_OF.items() for key in reversed(pair)
     help="How long one throughput is measured.",
 )
 @click.option("--secure", is_flag=True, help="Those that encrypt, and the same in plaintext.")
+@click.option("--requests", is_flag=True, help="Instead: requests and replies.")
+@option_with_default(
+    "--under-way",
+    type=click.IntRange(1, 16_384),
+    multiple=True,
+    default=(1, 64, 1024),
+    help="With --requests: how many requests wait for replies at a time; may be repeated.",
+)
 @click.option("--csv", "table", type=FILE, callback=in_a_folder, help="Medians and ratios here.")
 @click.option("--json", "out", type=FILE, callback=in_a_folder, help="Write all figures here.")
 @click.option("--list", "listing", is_flag=True, help="List the libraries and stop.")
@@ -84,6 +97,8 @@ def command(
     rounds: int,
     seconds: float,
     secure: bool,
+    requests: bool,
+    under_way: tuple[int, ...],
     table: Path | None,
     out: Path | None,
     listing: bool,
@@ -99,6 +114,16 @@ def command(
             click.echo(f"{key:20} {peer.name:32} {peer.objection() or 'ready'}")
         return
     warn_if_interpreted()
+    if requests:
+        plan_of_requests = RequestPlan(
+            keys=keys or tuple(SERVICES),
+            size=sizes[0],
+            under_way=under_way,
+            rounds=rounds,
+            seconds=seconds,
+        )
+        measure_requests(plan_of_requests, table, out)
+        return
     plan = ContestPlan(
         keys=keys or (SECURE if secure else PLAIN), sizes=sizes, rounds=rounds, seconds=seconds
     )
@@ -106,6 +131,18 @@ def command(
     show_results(results)
     if table is not None:
         write_table(table, [*(encryption_ratios if secure else ratios)(results)])
+    if out is not None:
+        write(out, results.document())
+
+
+def measure_requests(plan: RequestPlan, table: Path | None, out: Path | None) -> None:
+    """Requests and replies."""
+    results = with_progress(lambda show: run_request_contest(plan, show))
+    console = wide_console()
+    console.print(results.table())
+    show_failures(console, results.readings.values())
+    if table is not None:
+        write_table(table, list(results.rows()))
     if out is not None:
         write(out, results.document())
 
@@ -147,9 +184,14 @@ def show_results(results: Results) -> None:
     own = [key for key in results.readings if key.startswith("antecede")]
     if own and len(own) < len(results.readings):
         console.print(ratio_table(results, own[0]))
-    for readings in results.readings.values():
-        for failure in readings.failures:
-            console.print(f"{readings.name}: {failure}", markup=False, style="red")
+    show_failures(console, results.readings.values())
+
+
+def show_failures(console: Console, readings: Iterable[Readings]) -> None:
+    """Show what went wrong."""
+    for of_one in readings:
+        for failure in of_one.failures:
+            console.print(f"{of_one.name}: {failure}", markup=False, style="red")
 
 
 def speed_table(results: Results) -> Table:

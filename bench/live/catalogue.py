@@ -6,6 +6,7 @@ from typing import Final
 from antecede.core.errors import LocalError, near_miss
 from bench.live.peer import Contestant
 from bench.live.peers.antecede_node import AntecedeNode
+from bench.live.peers.grpc_calls import Grpc
 from bench.live.peers.nats_client import Nats
 from bench.live.peers.tcp_streams import TcpStreams, TlsStreams
 from bench.live.peers.zenoh_session import Zenoh
@@ -16,6 +17,7 @@ from bench.live.peers.zmq_sockets import (
     ZmqDealerRouter,
     ZmqPushPull,
 )
+from bench.live.service import Service
 
 PEERS: Final[dict[str, Contestant]] = {
     "antecede": AntecedeNode("iterate", "auto"),
@@ -66,3 +68,23 @@ def find_peer(key: str) -> Contestant:
     if not isinstance(peer, Contestant):
         raise LocalError(f"{key!r} is no Peer")
     return peer
+
+
+SERVICES: Final[dict[str, Service]] = {
+    "antecede": AntecedeNode("iterate", "auto"),
+    "antecede-handler": AntecedeNode("handler", "auto"),
+    "nats": Nats(),
+    "zenoh": Zenoh(),
+    "grpc": Grpc(),
+}
+"""Those that have requests and replies."""
+
+
+def find_service(key: str) -> Service:
+    """The one with requests that goes by this key, or one of somebody else's: `module:NAME`."""
+    if key in SERVICES:
+        return SERVICES[key]
+    found = find_peer(key)
+    if not isinstance(found, Service):
+        raise LocalError(f"{key!r} has no requests; there are {', '.join(SERVICES)}")
+    return found

@@ -156,7 +156,7 @@ class ContestRun:
         await asyncio.to_thread(self.wait_for_release)
 
 
-class Contestant(ABC):
+class Library(ABC):
     """A library, in one way of using it."""
 
     name: str
@@ -179,6 +179,10 @@ class Contestant(ABC):
         """Play a role to its end."""
         if played is not None:
             asyncio.run(played)
+
+
+class Contestant(Library):
+    """A library that sends messages."""
 
     @abstractmethod
     def sink(self, stage: ContestRun, tally: ReceiveTally) -> Played:

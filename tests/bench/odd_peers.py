@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from itertools import islice
 
-from bench.live.peer import Contestant, ContestRun, Volley
-from bench.live.peers import tcp_streams
+from bench.live.peer import Contestant, ContestRun, ReceiveTally, Volley
+from bench.live.peers import antecede_node, tcp_streams
+from bench.live.service import Service
 
 
 class Leaky(tcp_streams.TcpStreams):
@@ -40,6 +41,24 @@ class Absent(tcp_streams.TcpStreams):
     package = "no_such_package"
 
 
+class Miscounting(antecede_node.AntecedeNode):
+    """Has counted a request more than there were."""
+
+    async def serve(self, stage: ContestRun, tally: ReceiveTally) -> None:
+        await super().serve(stage, tally)
+        tally.received += 1
+
+
+class AbsentService(antecede_node.AntecedeNode):
+    """Nobody has it."""
+
+    def __init__(self) -> None:
+        super().__init__("iterate", "auto")
+        self.package = "no_such_package"
+
+
 LEAKY: Contestant = Leaky()
 CRASHING: Contestant = Crashing()
 ABSENT: Contestant = Absent()
+MISCOUNTING: Service = Miscounting("iterate", "auto")
+ABSENT_SERVICE: Service = AbsentService()

@@ -11,7 +11,7 @@ from antecede.core.errors import LocalError
 from antecede_lab.child import ChildFailed
 from bench.live.__main__ import command as live
 from bench.live.__main__ import ratio_table, speed_table
-from bench.live.catalogue import PEERS, find_peer
+from bench.live.catalogue import PEERS, SERVICES, find_peer, find_service
 from bench.live.contest import (
     P50,
     P99,
@@ -25,6 +25,13 @@ from bench.live.contest import (
     throughput_of,
 )
 from bench.live.peer import BEGIN, END, WARM_UP, ReceiveTally, Stopwatch, Volley
+from bench.live.request_contest import (
+    RequestPlan,
+    RequestResults,
+    measure_of,
+    measure_requests,
+    run_request_contest,
+)
 from bench.live.studies import (
     CrowdPlan,
     DistancePlan,
@@ -105,6 +112,56 @@ def check_measured(key: str) -> None:
         pytest.skip(objection)
     assert measure_throughput(key, 64, BRIEF_S).received > 256
     assert measure_round_trips(key, 64, BRIEF_S).count > 0
+
+
+@pytest.mark.parametrize("key", SERVICES)
+def test_requests_of_whoever_is_installed_can_be_measured(key: str) -> None:
+    objection = find_service(key).objection()
+    if objection is not None:
+        pytest.skip(objection)
+    for under_way in (1, 32):
+        speed = measure_requests(key, 64, BRIEF_S, under_way)
+        assert speed.count >= under_way
+        assert 0 < speed.p50_us <= speed.p99_us
+        assert speed.cpu_us > 0
+        assert speed.requests_per_s > 0
+
+
+def test_a_request_that_is_replied_to_twice_is_noticed_and_the_contest_goes_on() -> None:
+    keys = (f"{ODD}:MISCOUNTING", f"{ODD}:ABSENT_SERVICE", "antecede")
+    plan = RequestPlan(keys=keys, under_way=(2,), rounds=1, seconds=BRIEF_S)
+    results = run_request_contest(plan)
+
+    assert "replies to" in results.readings[keys[0]].failures[0]
+    assert results.readings["antecede"].median(measure_of("requests_per_s", 2)) is not None
+    assert results.skipped == {keys[1]: "the Python package no_such_package is not installed"}
+
+
+def test_libraries_without_requests_are_named() -> None:
+    with pytest.raises(LocalError, match="'zmq' has no requests; there are antecede"):
+        find_service("zmq")
+
+
+def test_ratios_of_requests_compare_what_was_measured_in_one_round() -> None:
+    results = RequestResults(RequestPlan(keys=("antecede", "other"), under_way=(64,)))
+    ours, other = Readings("antecede"), Readings("other")
+    ours.figures = {"requests_per_s_64": [10.0, 20.0, 90.0, None], "p99_us_64": [4.0]}
+    other.figures = {"requests_per_s_64": [5.0, 10.0, 10.0, 1.0], "p99_us_64": [8.0]}
+    results.readings = {"antecede": ours, "other": other}
+
+    rows = {(row["peer"], row["measure"]): row for row in results.rows()}
+    assert rows["other", "requests_per_s_64"]["ratio"] == 2.0
+    assert rows["other", "p99_us_64"]["ratio"] == 0.5
+    assert rows["antecede", "p99_us_64"] == {
+        "peer": "antecede",
+        "measure": "p99_us_64",
+        "median": 4.0,
+        "ratio": None,
+    }
+    cells = [list(column.cells) for column in results.table().columns]
+    assert cells[2] == ["4 µs", "8 µs (0.50)"]
+    assert cells[3] == ["20", "8 (2.00)"]
+    json.dumps(results.document())
 
 
 def test_lost_messages_are_noticed() -> None:

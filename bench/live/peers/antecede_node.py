@@ -19,6 +19,7 @@ from bench.live.peer import (
     Volley,
     package,
 )
+from bench.live.service import TIMEOUT_S, RequestLoad, Service
 
 LISTENER: Final = "listener"
 CALLER: Final = "caller"
@@ -34,7 +35,7 @@ Style: TypeAlias = Literal["iterate", "handler"]
 Loop: TypeAlias = Literal["asyncio", "uvloop"]
 
 
-class AntecedeNode(Contestant):
+class AntecedeNode(Contestant, Service):
     """Messages taken with `async for`, or by a handler that is a plain function; datagrams as
     large as `mtu` says, on asyncio's own event loop or on another one."""
 
@@ -110,6 +111,20 @@ class AntecedeNode(Contestant):
             await node.send(LISTENER, stopwatch.end)
             await node.flush()
 
+    async def serve(self, stage: ContestRun, tally: ReceiveTally) -> None:
+        async with self._opening(LISTENER, {CALLER: None}) as node:
+            stage.announce(str(node.address))
+            if self._style == "iterate":
+                await reply_to_each(node, tally)
+            else:
+                await reply_by_handler(node, tally)
+            await stage.released()
+
+    async def ask(self, stage: ContestRun, load: RequestLoad) -> None:
+        async with self._opening(CALLER, {LISTENER: stage.address}) as node:
+            await node.meet()
+            await load.run(lambda payload: node.request(LISTENER, payload, TIMEOUT_S))
+
 
 async def send_at_a_pace(node: Node, volley: Volley) -> None:
     """Send so many a second, a millisecond's worth at a time."""
@@ -175,4 +190,32 @@ async def answer_by_handler(node: Node) -> None:
             node.try_send(message.sender, message.payload)
 
     node.on_message(answer)
+    await done.wait()
+
+
+async def reply_to_each(node: Node, tally: ReceiveTally) -> None:
+    """Reply to requests by iterating, up to the end."""
+    number = 0
+    async for message in node:
+        payload = message.payload
+        number += 1
+        await message.reply(payload)
+        if payload[0] and tally.mark(payload[0], number):
+            return
+
+
+async def reply_by_handler(node: Node, tally: ReceiveTally) -> None:
+    """The same in a handler."""
+    done = asyncio.Event()
+    number = 0
+
+    async def reply(message: InboundMessage) -> None:
+        nonlocal number
+        payload = message.payload
+        number += 1
+        await message.reply(payload)
+        if payload[0] and tally.mark(payload[0], number):
+            done.set()
+
+    node.on_message(reply)
     await done.wait()

@@ -26,14 +26,15 @@ from bench.live.peer import (
     free_port,
     package,
 )
+from bench.live.service import TIMEOUT_S, RequestLoad, Service
 
 SUBJECT: Final = "bench"
 BYTES_MAX: Final = 2_000_000_000
 START_S: Final = 10.0
 
 
-class Nats(Contestant):
-    """Publish and subscribe with a callback."""
+class Nats(Contestant, Service):
+    """Publish and subscribe with a callback; requests to a subject."""
 
     name = "nats-py"
     package = "nats"
@@ -107,6 +108,30 @@ class Nats(Contestant):
             await client.request(SUBJECT, stopwatch.ping, timeout=10)
         await client.publish(SUBJECT, stopwatch.end)
         await client.flush()
+        await client.close()
+
+    async def serve(self, stage: ContestRun, tally: ReceiveTally) -> None:
+        client = await connected(stage)
+        done = asyncio.Event()
+        count = 0
+
+        async def reply(message: Any) -> None:  # noqa: ANN401 of a package that may not be installed
+            nonlocal count
+            payload = message.data
+            count += 1
+            await message.respond(payload)
+            if payload[0] and tally.mark(payload[0], count):
+                done.set()
+
+        await subscribe(client, SUBJECT, reply)
+        stage.announce("")
+        await done.wait()
+        await stage.released()
+        await client.close()
+
+    async def ask(self, stage: ContestRun, load: RequestLoad) -> None:
+        client = await connected(stage)
+        await load.run(lambda payload: client.request(SUBJECT, payload, timeout=TIMEOUT_S))
         await client.close()
 
 

@@ -1,6 +1,7 @@
 """eclipse-zenoh: two sessions connected by TCP, without a router."""
 
 import threading
+from functools import partial
 from typing import Any
 
 from bench.live.peer import (
@@ -13,10 +14,13 @@ from bench.live.peer import (
     free_port,
     package,
 )
+from bench.live.service import TIMEOUT_S, Finish, RequestLoad, Service
 
 
-class Zenoh(Contestant):
-    """A publisher that waits instead of dropping, and a subscriber with a callback."""
+class Zenoh(Contestant, Service):
+    """A publisher that waits instead of dropping, and a subscriber with a callback.
+
+    Requests: a querier, and a queryable with a callback."""
 
     name = "zenoh"
     package = "zenoh"
@@ -73,6 +77,49 @@ class Zenoh(Contestant):
                 out.put(stopwatch.ping)
                 answers.recv().payload.to_bytes()
             out.put(stopwatch.end)
+
+    def serve(self, stage: ContestRun, tally: ReceiveTally) -> None:
+        done = threading.Event()
+        count = 0
+
+        def reply(query: Any) -> None:  # noqa: ANN401 of a package that may not be installed
+            nonlocal count
+            payload = query.payload.to_bytes()
+            count += 1
+            query.reply("ask", payload)
+            if payload[0] and tally.mark(payload[0], count):
+                done.set()
+
+        endpoint = f"tcp/127.0.0.1:{free_port()}"
+        with session(listen=endpoint) as own, own.declare_queryable("ask", reply):
+            stage.announce(endpoint)
+            done.wait()
+            stage.wait_for_release()
+
+    def ask(self, stage: ContestRun, load: RequestLoad) -> None:
+        zenoh = package("zenoh")
+        with (
+            session(connect=stage.address) as own,
+            own.declare_querier(
+                "ask",
+                consolidation=zenoh.ConsolidationMode.NONE,
+                timeout=TIMEOUT_S,
+                express=True,
+            ) as querier,
+        ):
+            wait_for_subscriber(querier)
+            load.run_by_callbacks(partial(start_query, querier))
+
+
+def start_query(querier: Any, payload: bytes, finish: Finish) -> None:  # noqa: ANN401 of a package that may not be installed
+    """Ask, and have the reply taken in one of zenoh's threads: one of its own costs much more."""
+
+    def take(reply: Any) -> None:  # noqa: ANN401 of a package that may not be installed
+        reply.ok.payload.to_bytes()
+        finish()
+
+    callback = package("zenoh").handlers.Callback(take, indirect=False)
+    querier.get(callback, payload=payload)
 
 
 def session(*, listen: str = "", connect: str = "") -> Any:  # noqa: ANN401 of a package that may not be installed
