@@ -19,9 +19,9 @@ from typing import Final, TypeAlias
 from antecede.core.errors import AntecedeError, LocalError
 from antecede.durability.errors import JournalFull
 from antecede.durability.unconfirmed import InboundMessage
-from antecede.runtime.content import Content
 from antecede.runtime.errors import RequestFailed
 from antecede.runtime.node import Node
+from antecede.runtime.requests import UnderWay
 
 Record: TypeAlias = dict[str, object]
 
@@ -56,29 +56,23 @@ class RequestLines:
     ) -> Record | None:
         """Send a request, whose reply comes later; the record of an error, if that fails."""
         requests = self._node._requests
+        asked: UnderWay | None = None
 
-        def take(reply: InboundMessage) -> None:
+        def take(reply: InboundMessage, _at_once: bool) -> None:
             self._end({"reply": identity, "from": reply.sender, **self._payload_of(reply)})
 
         def fail(error: RequestFailed) -> None:
             self._end(failure(error, identity))
 
-        number = requests.begin(name, take, fail, skips_queue=False)
         self._under_way += 1
         try:
             self._node._check_open()
-            async with asyncio.timeout(timeout) as limit:
-                await requests.submit(number, Content(payload), timeout)
-        except TimeoutError:
-            requests.give_up(number, timeout)
+            asked = requests.begin(name, take, fail, timeout, skips_queue=False)
+            await requests.submit(asked, payload)
         except (LocalError, JournalFull, RequestFailed) as error:
-            requests.forget(number)
-            self._under_way -= 1
-            return failure(error, identity)
-        else:
-            if timeout is not None and (when := limit.when()) is not None:
-                loop = asyncio.get_running_loop()
-                loop.call_at(when, requests.give_up, number, timeout)
+            if asked is None or requests.forget(asked):  # Else it has been told already.
+                self._under_way -= 1
+                return failure(error, identity)
         return None
 
     def _end(self, record: Record) -> None:
@@ -113,14 +107,16 @@ class RequestLines:
 
     async def reply(self, number: object, payload: bytes, identity: object) -> Record | None:
         """Answer a request; the record of an error, if that fails."""
-        message = self._unanswered.pop(number, None) if isinstance(number, int) else None
+        asked = number if isinstance(number, int) and not isinstance(number, bool) else 0
+        message = self._unanswered.get(asked)
         if message is None:
             why = LocalError(f"no request {number!r} waits for an answer here")
             return failure(why, identity)
         try:
             await message.reply(payload)
         except (LocalError, JournalFull) as error:
-            return failure(error, identity)
+            return failure(error, identity)  # Another line may do better.
+        self._unanswered.pop(asked, None)
         return None
 
 
