@@ -255,7 +255,7 @@ class JournalCommitter(Committer):
 
     async def _finish(self) -> None:
         """Wait until everything is on disk, or will never be."""
-        while self._writing is not None and self.failed is None and self.full is None:
+        while self._writing is not None and not (self._closed or self.failed or self.full):
             await self._shown.wait()
 
     def close(self, *, write: bool) -> None:
