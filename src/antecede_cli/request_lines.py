@@ -14,6 +14,7 @@ a request is confirmed by its reply: until then it comes again after a crash, wi
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, TypeAlias
 
 from antecede.core.errors import AntecedeError, LocalError
@@ -27,6 +28,8 @@ Record: TypeAlias = dict[str, object]
 
 UNANSWERED_MAX: Final = 65_536
 """At most 65,536 requests wait for the line that answers them; the node refuses what comes then."""
+
+TOO_MANY: Final = "too many requests wait for an answer there"
 
 
 class RequestLines:
@@ -103,11 +106,12 @@ class RequestLines:
         """Refuse the oldest request if too many wait for an answer."""
         if len(self._unanswered) > UNANSWERED_MAX:
             oldest = next(iter(self._unanswered))
-            await self._unanswered.pop(oldest).refuse("too many requests wait for an answer there")
+            with suppress(AntecedeError):  # This node may be leaving.
+                await self._unanswered.pop(oldest).refuse(TOO_MANY)
 
     async def reply(self, number: object, payload: bytes, identity: object) -> Record | None:
         """Answer a request; the record of an error, if that fails."""
-        asked = number if isinstance(number, int) and not isinstance(number, bool) else 0
+        asked = number if isinstance(number, int) and number is not True else 0
         message = self._unanswered.get(asked)
         if message is None:
             why = LocalError(f"no request {number!r} waits for an answer here")

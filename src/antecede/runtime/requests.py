@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from heapq import heapify, heappop, heappush
-from math import ceil, isnan
+from math import ceil
 from secrets import randbits
 from typing import Final, Protocol, TypeAlias
 from weakref import ref
@@ -188,7 +188,7 @@ class Requests(Calls):
             raise LocalError(f"a request goes to one peer: a name, not {name!r}")
         ends_at = 0.0
         if timeout is not None:
-            if not isinstance(timeout, int | float) or isnan(timeout):
+            if not isinstance(timeout, int | float) or timeout != timeout:
                 raise LocalError(f"a timeout is a number of seconds, not {timeout!r}")
             if timeout > LONGEST_S:
                 timeout = None
