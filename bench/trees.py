@@ -115,16 +115,15 @@ class Network:
         self.handled[me] = self.handled.get(me, 0) + 1
 
 
-def payloads() -> list[dict[str, object]]:
+def payloads() -> dict[str, dict[str, float]]:
     """Mean latency by protocol and transfer, in the latency of a message straight to its target."""
-    rows: list[dict[str, object]] = []
+    rows: dict[str, dict[str, float]] = {}
     for protocol in ("tree", "saturn", "hybrid"):
-        row: dict[str, object] = {"protocol": protocol}
+        row = rows[protocol] = {}
         for transfer in TRANSFERS:
             network = Network(protocol, PROCESSES, transfer).run(MESSAGES)
             assert len(network.latencies) == MESSAGES, "everything is delivered"
-            row[f"transfer {transfer:g}"] = round(mean(network.latencies) / (1 + transfer), 2)
-        rows.append(row)
+            row[f"transfer_{transfer:g}"] = round(mean(network.latencies) / (1 + transfer), 2)
     return rows
 
 
@@ -141,34 +140,30 @@ def cut_pairs(processes: int, failed: int) -> float:
     return 1 - within / (others * (others - 1))
 
 
-def failures() -> list[dict[str, object]]:
+def failures() -> dict[int, dict[str, float]]:
     """By size: the load of the busiest, and what its failure costs."""
-    rows: list[dict[str, object]] = []
+    rows: dict[int, dict[str, float]] = {}
     for processes in SIZES:
         whole = Network("tree", processes, interval=BUSY_INTERVAL).run(20 * processes)
         busiest = max(whole.handled, key=whole.handled.__getitem__)
         broken = Network("tree", processes, interval=BUSY_INTERVAL, failed=0).run(10**9)
         wanted = len(broken.submitted)
-        rows.append(
-            {
-                "processes": processes,
-                "busiest": busiest,
-                "packets_busiest": round(whole.handled[busiest] / (20 * processes), 3),
-                "packets_mean": round(mean(whole.handled.values()) / (20 * processes), 3),
-                "cut_by_root": round(cut_pairs(processes, 0), 3),
-                "cut_by_leaf": round(cut_pairs(processes, processes - 1), 3),
-                "lost": wanted - len(broken.latencies),
-                "lost_share": round((wanted - len(broken.latencies)) / wanted, 3),
-                "silent": round(broken.last_arrival - FAILED_AT, 1),
-            }
-        )
+        rows[processes] = {
+            "busiest": busiest,
+            "packets_busiest": round(whole.handled[busiest] / (20 * processes), 3),
+            "packets_mean": round(mean(whole.handled.values()) / (20 * processes), 3),
+            "cut_by_root": round(cut_pairs(processes, 0), 3),
+            "cut_by_leaf": round(cut_pairs(processes, processes - 1), 3),
+            "lost": wanted - len(broken.latencies),
+            "lost_share": round((wanted - len(broken.latencies)) / wanted, 3),
+            "silent": round(broken.last_arrival - FAILED_AT, 1),
+        }
     return rows
 
 
 def main() -> None:
-    """One line of JSON for each row."""
-    for row in payloads() if "payloads" in sys.argv[1:] else failures():
-        print(json.dumps(row))
+    """A table as JSON: by protocol, or by the number of processes."""
+    print(json.dumps(payloads() if "payloads" in sys.argv[1:] else failures()))
 
 
 if __name__ == "__main__":
