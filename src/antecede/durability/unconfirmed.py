@@ -8,7 +8,7 @@ after a crash.
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from types import MappingProxyType
-from typing import Final, Protocol, final
+from typing import Final, Protocol, TypeAlias, final
 
 from mypy_extensions import i64, mypyc_attr
 
@@ -39,6 +39,9 @@ class Done:
 DONE: Final = Done()
 
 
+Payload: TypeAlias = bytes | bytearray | memoryview
+
+
 class Answering(Protocol):
     """How requests are answered, each once."""
 
@@ -46,7 +49,7 @@ class Answering(Protocol):
         self,
         request: "InboundMessage",
         kind: int,
-        payload: bytes,
+        payload: Payload,
         headers: Mapping[str, bytes] | None,
     ) -> Awaitable[None]:
         """Reply with this, or refuse."""
@@ -164,7 +167,13 @@ class InboundMessage:
         self._answering = answering
         self.deadline = deadline
 
-    def reply(self, payload: bytes, headers: Mapping[str, bytes] | None = None) -> Awaitable[None]:
+    def mark_answered(self, answered: bool) -> None:
+        """It is replied to or refused now, or could not be."""
+        self.answered = answered
+
+    def reply(
+        self, payload: Payload, headers: Mapping[str, bytes] | None = None
+    ) -> Awaitable[None]:
         """Answer a request, once; that also confirms it. `LocalError` if it is none."""
         if self._answering is None:
             raise LocalError(NO_REQUEST)

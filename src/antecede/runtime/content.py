@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from antecede.core.errors import LocalError
+from antecede.durability.unconfirmed import Payload as Payload
 from antecede.wire.envelope import (
     MESSAGE,
     REFUSAL,
@@ -14,7 +15,6 @@ from antecede.wire.envelope import (
     seal_envelope,
 )
 
-Payload: TypeAlias = bytes | bytearray | memoryview
 Headers: TypeAlias = Mapping[str, bytes]
 
 

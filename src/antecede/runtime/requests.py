@@ -19,7 +19,7 @@ from antecede.core.errors import AntecedeError, LocalError
 from antecede.durability.unconfirmed import InboundMessage
 from antecede.events import GONE, PeerExpelled, PeerLeft, PeerRestarted, Report, Undeliverable
 from antecede.membership.contact import Contact
-from antecede.runtime.content import Content, Headers, payload_bytes, read_headers
+from antecede.runtime.content import Content, Headers, Payload, payload_bytes, read_headers
 from antecede.runtime.deliveries import Calls, Deliveries
 from antecede.runtime.errors import PeerAway, RequestFailed, UnknownPeer
 from antecede.runtime.notifier import Waiter
@@ -393,7 +393,7 @@ class Requests(Calls):
             is_sent = True
             request.done()
 
-        request.answered = True
+        request.mark_answered(True)
         try:
             if self._send_now(request.sender, content.sealed(())):
                 request.done()
@@ -402,7 +402,7 @@ class Requests(Calls):
         except (PeerAway, UnknownPeer):
             request.done()
         except BaseException:
-            request.answered = is_sent  # If not, it may be tried again.
+            request.mark_answered(is_sent)  # If not, it may be tried again.
             raise
 
     def refuse_failed(self, request: InboundMessage) -> None:
@@ -432,7 +432,7 @@ class Answers:
         self,
         request: InboundMessage,
         kind: int,
-        payload: bytes,
+        payload: Payload,
         headers: Mapping[str, bytes] | None,
     ) -> Awaitable[None]:
         """Reply with this, or refuse."""
