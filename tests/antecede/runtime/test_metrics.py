@@ -14,7 +14,8 @@ import pytest
 import antecede
 from antecede.runtime.errors import BadConfiguration, CannotBind
 from antecede.runtime.node import Node
-from antecede.runtime.observe.http_server import CONNECTIONS_MAX, serve_metrics
+from antecede.runtime.observe.http_listener import CONNECTIONS_MAX
+from antecede.runtime.observe.http_server import serve_metrics
 from antecede.runtime.observe.metric import figures_of
 from antecede.runtime.observe.prometheus import LINES_PER_TURN, NodeCollector, exposition
 from antecede.runtime.observe.stats import Health, JournalStats, PeerStats, Stats
@@ -191,7 +192,7 @@ def test_every_number_is_a_metric_but_what_prometheus_computes_or_cannot_show() 
     }
     assert without == {
         *((Stats, name) for name in ("name", "last_malformed", "journal")),
-        *((PeerStats, name) for name in ("name", "state", "left", "refusal", "narrow")),
+        *((PeerStats, name) for name in ("name", "state", "left", "refusal", "http", "narrow")),
         *((PeerStats, name) for name in ("sends_waiting", "round_trip_least_ns", "datagram_size")),
     }
 
