@@ -129,8 +129,8 @@ def read_state(body: bytes) -> NodeState:
         reasons=tuple(reasons),
         figures=figures_of(found.get("figures")),
         journal=figures_of(found.get("journal")),
-        peers=tuple(peer_of(one) for one in objects_in(found, "peers", PEERS_MAX)),
-        rooms=tuple(room_of(one) for one in objects_in(found, "rooms", ROOMS_MAX)),
+        peers=tuple(peer_of(one) for one in named_in(found, "peers", PEERS_MAX)),
+        rooms=tuple(room_of(one) for one in named_in(found, "rooms", ROOMS_MAX)),
         waits=tuple(
             wait
             for one in objects_in(found, "waits", WAITS_MAX)
@@ -230,6 +230,11 @@ def objects_in(found: Mapping[str, Any], key: str, limit: int) -> list[dict[str,
     listed = found.get(key)
     listed = listed[:limit] if isinstance(listed, list) else []
     return [one for one in listed if isinstance(one, dict)]
+
+
+def named_in(found: Mapping[str, Any], key: str, limit: int) -> list[dict[str, Any]]:
+    """The objects in the list under this key that have a name."""
+    return [one for one in objects_in(found, key, limit) if text_in(one, "name")]
 
 
 def number_in(found: Mapping[str, Any], key: str) -> int:

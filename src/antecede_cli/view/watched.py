@@ -76,7 +76,7 @@ class Watched:
         self.failure = ""
         """Why it does not answer; empty if it does."""
         self.changed_s: float | None = None
-        """Since when it answers, or does not; None if it was not asked yet."""
+        """Since when its status is what it is; None if it was not asked yet."""
         self.last_event = 0
         self.status = ""
         """What its status was when it was last looked at."""
@@ -107,7 +107,7 @@ class Watched:
             before, seconds = state, 1.0  # Nothing is known of what it did before.
         for name, figure in FIGURES.items():
             self.history[name].append(round(figure.value(before, state, max(seconds, 1e-3)), 3))
-        if not self.answers:
+        if not self.answers or self.state is None or self.state.status != state.status:
             self.changed_s = now_s
         self.state, self.failure, self._answered_s = state, "", now_s
 

@@ -245,7 +245,11 @@ HOSTILE: Final = {
     "status": "<b>",
     "problems": [1, None, "\x07bell\u202e" + "t" * 10_000],
     "figures": {"messages_sent": float("nan"), "buffered": "many", "inbox": 10**400, "x" * 999: 1},
-    "peers": [7, {"name": ["a"], "state": "dead", "http": {"a": 1}, "lost": -1.5}],
+    "peers": [
+        7,
+        {"name": ["a"]},
+        {"name": "\x9b1m", "state": "dead", "http": {"a": 1}, "lost": -1.5},
+    ],
     "rooms": [{"name": "r\n", "members": ["a\x00", {"name": "b"}, 5], "size": 3, "state": "\x1b"}],
     "waits": [{"waiting": "a", "names": []}, {"waiting": "a", "names": ["b", 5], "silent_ns": "x"}],
     "events": [{"number": "1", "ago_s": -5, "kind": "met", "text": "\x1b]0;gone\x07"}, "no"],
@@ -260,7 +264,7 @@ def test_whatever_is_answered_no_text_is_long_or_commands_a_terminal() -> None:
     assert len(state.reasons) == 1
     assert len(state.reasons[0]) < TEXT_MAX + 20
     assert {key: value for key, value in state.figures.items() if len(key) < 20} == {}
-    assert [(one.name, one.state, one.http) for one in state.peers] == [("", "away", "")]
+    assert [(one.name, one.state, one.http) for one in state.peers] == [("\\x9b1m", "away", "")]
     assert [(room.name, room.members) for room in state.rooms] == [("r\\n", ("a\\x00", "b"))]
     assert [one.names for one in state.waits] == [("a", "b")]
     assert [(one.ago_s, one.text) for one in state.events] == [(0.0, "\\x1b]0;gone\\x07")]

@@ -12,7 +12,7 @@ from typing import Final
 
 from antecede import events
 from antecede.events import LEFT_OUT, Report
-from antecede.units import NS_OF_UNIT, messages_text
+from antecede.units import messages_text
 
 RECENT_MAX: Final = 256
 """A node remembers its last 256 events."""
@@ -105,7 +105,7 @@ def text_of(report: Report, count: int) -> str:
     name = report.name
     match report:
         case events.PeerSilent():
-            return f"{name} is silent for {report.silent_ns // NS_OF_UNIT['s']:,} s"
+            return f"{name} is silent"
         case events.PeerExpelled() | events.NodeFenced():
             why = f": {report.reason}" if report.reason else ""
             return f"{name} was expelled by {report.by}{why}"
