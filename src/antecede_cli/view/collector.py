@@ -119,7 +119,7 @@ class Collector:
             return
         self.source_failure = ""
         for one in self.watched.values():
-            one.listed = False
+            one.list_no_more()
         for name, place in found:
             self._watch(place, name, listed=True)
 
@@ -130,8 +130,7 @@ class Collector:
         if known is None and len(self.watched) < NODES_MAX:
             known = self.watched[place] = Watched(place, name, listed=listed)
         if known is not None:
-            known.listed = known.listed or listed
-            known.told_name = known.told_name or name
+            known.list_as(name, listed=listed)
 
     async def _ask(self, one: Watched) -> None:
         async with self._limit:
@@ -146,25 +145,22 @@ class Collector:
     def _on_state(self, one: Watched, state: NodeState) -> None:
         before, now_s = one.state, time.time()
         if before is not None and before.incarnation != state.incarnation:
-            one.last_event = 0
             self._note(state.name, "restarted", f"{state.name} was restarted")
         elif before is not None and one.failure:
             self._note(state.name, "answers", f"{state.name} answers again")
+        if state.status != one.status:
+            self._on_status(one.status, state)
         one.on_state(state, now_s)
         for event in state.events:
-            one.last_event = max(one.last_event, event.number)
             at_s = now_s - event.ago_s
             self.happenings.add(state.name, at_s, event.kind, event.peer, event.text)
-        if state.status != one.status:
-            self._on_status(one, state)
-        one.status = state.status
 
-    def _on_status(self, one: Watched, state: NodeState) -> None:
+    def _on_status(self, before: str, state: NodeState) -> None:
         if state.status in ("blocked", "failing"):
             why = f": {state.reasons[0]}" if state.reasons else ""
             self._note(state.name, state.status, f"{state.name} is {state.status}{why}")
-        elif one.status in ("blocked", "failing"):
-            self._note(state.name, "ok", f"{state.name} is {one.status} no more")
+        elif before in ("blocked", "failing"):
+            self._note(state.name, "ok", f"{state.name} is {before} no more")
 
     def _on_failure(self, one: Watched, reason: str) -> None:
         if not one.failure:

@@ -78,12 +78,15 @@ class Watched:
         self.changed_s: float | None = None
         """Since when its status is what it is; None if it was not asked yet."""
         self.last_event = 0
-        self.status = ""
-        """What its status was when it was last looked at."""
         self.history: Final[dict[str, deque[float]]] = {
             name: deque(maxlen=HISTORY_MAX) for name in FIGURES
         }
         self._answered_s = 0.0
+
+    @property
+    def status(self) -> str:
+        """What it said of itself last; empty if it has never answered."""
+        return "" if self.state is None else self.state.status
 
     @property
     def name(self) -> str:
@@ -100,6 +103,15 @@ class Watched:
         values = self.history[name]
         return values[-1] if values and self.answers else 0.0
 
+    def list_no_more(self) -> None:
+        """Nobody has asked for it, unless somebody does so again."""
+        self.listed = False
+
+    def list_as(self, name: str, *, listed: bool) -> None:
+        """Somebody has asked for it, or it was found by asking; under this name, if any."""
+        self.listed = self.listed or listed
+        self.told_name = self.told_name or name
+
     def on_state(self, state: NodeState, now_s: float) -> None:
         """It has answered."""
         before, seconds = self.state, now_s - self._answered_s
@@ -109,6 +121,10 @@ class Watched:
             self.history[name].append(round(figure.value(before, state, max(seconds, 1e-3)), 3))
         if not self.answers or self.state is None or self.state.status != state.status:
             self.changed_s = now_s
+        if self.state is not None and self.state.incarnation != state.incarnation:
+            self.last_event = 0  # Its events begin again, and the question was about the last life.
+        else:
+            self.last_event = max([self.last_event, *(event.number for event in state.events)])
         self.state, self.failure, self._answered_s = state, "", now_s
 
     def on_failure(self, reason: str, now_s: float) -> None:
