@@ -32,6 +32,7 @@ TEXT_TYPE: Final = "text/plain; charset=utf-8"
 JSON_TYPE: Final = "application/json"
 
 UNREADY_STATUS: Final = "503 Service Unavailable"
+FAILED: Final = "500 Internal Server Error"
 ALLOWED: Final = {"Allow": "GET, HEAD"}
 
 log = logging.getLogger(__name__)
@@ -206,5 +207,9 @@ class HttpServer:
         if method not in ("GET", "HEAD"):
             refused = Response(b"only GET\n", status="405 Method Not Allowed", headers=ALLOWED)
             return refused.as_bytes()
-        response = UNREADY if self._answer is None else await self._answer(request)
+        try:
+            response = UNREADY if self._answer is None else await self._answer(request)
+        except Exception:  # Or the client would wait, and its connection stay open.
+            log.exception("%s cannot be answered", request.path)
+            response = Response(b"see the log\n", status=FAILED)
         return response.as_bytes(with_body=method == "GET")
