@@ -1,6 +1,5 @@
 """`antecede top`: a cluster in a terminal."""
 
-import asyncio
 import json
 import sys
 import time
@@ -11,7 +10,7 @@ import click
 
 from antecede_cli.output import Failed
 from antecede_cli.view.cluster import UNREACHABLE, Object, cluster_object, node_object
-from antecede_cli.view.collector import EVERY_SECONDS, Collector
+from antecede_cli.view.collector import Collector, look_twice
 from antecede_cli.view.finding import WHERE, finding_options, make_collector
 
 EXAMPLES = f"""\b
@@ -55,7 +54,7 @@ def command(
     if not once:
         watch(collector, as_json or bool(node))
         return
-    asyncio.run(look_twice(collector))
+    look_twice(collector)
     if collector.source_failure:
         raise Failed(f"who there is is not known: {collector.source_failure}")
     cluster = cluster_object(collector, time.time())
@@ -80,14 +79,7 @@ def watch(collector: Collector, for_once: bool) -> None:
         raise click.UsageError("this is no terminal: give --once, and --json for scripts")
     from antecede_cli.view.terminal import watch_in_terminal
 
-    asyncio.run(watch_in_terminal(collector))
-
-
-async def look_twice(collector: Collector) -> None:
-    """Rates need two looks."""
-    await collector.look()
-    await asyncio.sleep(EVERY_SECONDS)
-    await collector.look()
+    watch_in_terminal(collector)
 
 
 def is_troubled(cluster: Object) -> bool:

@@ -212,3 +212,14 @@ def seen_of(watched: Mapping[Address, Watched]) -> dict[str, dict[str, PeerState
             for peer in one.state.peers:
                 found.setdefault(peer.name, {})[one.name] = peer
     return found
+
+
+def look_twice(collector: Collector) -> None:
+    """Ask everybody, and once more a second later: rates need two looks."""
+
+    async def look() -> None:
+        await collector.look()
+        await asyncio.sleep(EVERY_SECONDS)
+        await collector.look()
+
+    asyncio.run(look())

@@ -397,8 +397,13 @@ def read_keys(typed: str) -> list[str]:
     return keys
 
 
-async def watch_in_terminal(collector: Collector) -> None:
+def watch_in_terminal(collector: Collector) -> None:
     """Show the cluster until somebody presses q."""
+    asyncio.run(keep_showing(collector))
+
+
+async def keep_showing(collector: Collector) -> None:
+    """The same, in a loop that runs."""
     loop = asyncio.get_running_loop()
     console, screen, ended = Console(), Screen(), asyncio.Event()
     descriptor = sys.stdin.fileno()
