@@ -336,7 +336,7 @@ class BlockingNode:
             message = await node.receive(timeout)
         finally:
             self._waiting -= 1
-        if self._waiting == 0 and not node.awaits_replies:
+        if self._waiting == 0 and not node._awaits_replies:
             # A reply among them would be handed over before what is brought here is read.
             self._read.extend(node.receive_ready())
         return message

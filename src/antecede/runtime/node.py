@@ -354,7 +354,7 @@ class Node:
         return await self._requests.request(name, read_content(payload, headers), timeout)
 
     @property
-    def awaits_replies(self) -> bool:
+    def _awaits_replies(self) -> bool:
         """Whether requests of this node are under way."""
         return self._requests.count() > 0
 

@@ -311,7 +311,7 @@ def test_a_hello_in_versions_not_spoken_here_is_refused_and_both_sides_are_told(
         PeerRefused(
             name=ANN,
             address=address_of(ANN),
-            reason="it speaks versions 5 to 6, we speak 2 to 4; upgrade the older one",
+            reason="it speaks versions 5 to 7, we speak 2 to 4; upgrade the older one",
         )
     ]
     (answer,) = post.collect()

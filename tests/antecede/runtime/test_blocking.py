@@ -122,7 +122,7 @@ def test_the_node_looks_like_the_one_of_asyncio() -> None:
 
 def test_it_has_every_call_of_the_node_of_asyncio() -> None:
     """But those for a loop: whoever drives the node from inside, or wants not to wait for it."""
-    for_loops = {"abandon", "awaits_replies", "leave_on_signals", "send_buffered", "stats_in_turns"}
+    for_loops = {"abandon", "leave_on_signals", "send_buffered", "stats_in_turns"}
     ours, theirs = (
         {name for name in dir(kind) if not name.startswith("_")} for kind in (BlockingNode, Node)
     )

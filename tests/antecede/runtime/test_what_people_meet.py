@@ -130,6 +130,7 @@ def test_a_node_offers_what_is_for_applications_and_nothing_else() -> None:
         "receive_ready",
         "reload",
         "remove_peer",
+        "request",
         "send",
         "send_buffered",
         "set_keys",

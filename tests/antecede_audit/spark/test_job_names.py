@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it ships no types
 from pyspark.sql import SparkSession
 
 import antecede_audit
@@ -47,11 +48,22 @@ def descriptions(spark: SparkSession, since: int) -> list[str]:
     store = spark.sparkContext._jsc.sc().statusStore()
     found = [one for one in all_of(store.jobsList(None)) if one.jobId() >= since]
     numbers = {number for job in found for number in all_of(job.stageIds())}
-    stages = [store.lastStageAttempt(number) for number in sorted(numbers)]
+    stages = [one for number in sorted(numbers) for one in known_stage(store, number)]
     run = [one for one in stages if one.status().toString() != "SKIPPED"]
+    assert run or not found
     return [
         one.description().get() if one.description().isDefined() else "" for one in (*found, *run)
     ]
+
+
+def known_stage(store: Any, number: int) -> list[Any]:  # noqa: ANN401 one of Spark's
+    """The stage of that number; none if it never ran, as another job had made its result."""
+    try:
+        return [store.lastStageAttempt(number)]
+    except Py4JJavaError as error:
+        if "NoSuchElementException" not in str(error.java_exception):
+            raise
+        return []
 
 
 def all_of(sequence: Any) -> list[Any]:  # noqa: ANN401 one of Scala's
