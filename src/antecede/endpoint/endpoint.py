@@ -259,13 +259,11 @@ class Endpoint:
         """Go on without a life of a node that others have met, and this node perhaps never."""
         if self._expulsions.is_expelled(name, incarnation):
             return
-        contact = self.directory.by_name.get(name)
-        if contact is not None and contact.session.met:
-            if contact.session.incarnation == incarnation:
-                self._endings.expel(contact.session, self._me.name, reason, now_ns)
-                self.sending.on_room_freed(now_ns)
-                return
-        self._endings.expel_unmet(name, incarnation, reason, now_ns)
+        session = self.session_of(name)
+        if session is not None and session.met and session.incarnation == incarnation:
+            self._endings.expel(session, self._me.name, reason, now_ns)
+        else:
+            self._endings.expel_unmet(name, incarnation, reason, now_ns)
         self.sending.on_room_freed(now_ns)
 
     def expel_revoked_keys(self, now_ns: i64) -> None:

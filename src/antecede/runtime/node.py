@@ -35,6 +35,7 @@ from antecede.runtime.journal_committer import JournalCommitter, OpenJournal
 from antecede.runtime.known_peers import KnownPeers
 from antecede.runtime.leaving import Leaving, Linger
 from antecede.runtime.listeners import Listener, Listeners
+from antecede.runtime.live_room import MakeState, TakeState
 from antecede.runtime.notifier import Notifier
 from antecede.runtime.observe.event_recorder import EventRecorder, EventRecorderOwner
 from antecede.runtime.observe.explain import (
@@ -51,7 +52,7 @@ from antecede.runtime.outbound import Outbound
 from antecede.runtime.requests import Requests
 from antecede.runtime.room import Room
 from antecede.runtime.room_contacts import RoomContacts
-from antecede.runtime.rooms import MakeState, Rooms, TakeState
+from antecede.runtime.rooms import Rooms
 from antecede.runtime.security.noise_handshake import NoiseCrypto
 from antecede.runtime.thread_guard import ThreadGuard
 from antecede.runtime.turn import Turn
@@ -484,7 +485,11 @@ class Node:
     def explain(self) -> Explanation:
         """Why messages wait, and for whom; `print` it, or read its fields."""
         return explain(
-            self._endpoint, self._now(), self._deliveries.unread(), self._stalls.durations
+            self._endpoint,
+            self._now(),
+            self._deliveries.unread(),
+            self._stalls.durations,
+            self._rooms.explain(),
         )
 
     def _obstacles(self, names: Sequence[str]) -> list[str]:

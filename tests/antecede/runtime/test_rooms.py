@@ -8,8 +8,9 @@ import pytest
 
 from antecede import open_node
 from antecede.core.errors import LocalError
+from antecede.durability.unconfirmed import InboundMessage
 from antecede.events import Joined, Left, Report
-from antecede.runtime.errors import JoinFailed, NotInRoom, PayloadTooLarge, TimedOut
+from antecede.runtime.errors import JoinFailed, NotInRoom, TimedOut
 from antecede.runtime.node import Node
 from antecede.runtime.room import Room
 
@@ -190,7 +191,7 @@ def test_an_address_that_nobody_was_introduced_at_is_asked_who_it_is() -> None:
 
 
 def test_a_room_that_is_not_there_cannot_be_joined() -> None:
-    async def work(alice: Node, bob: Node) -> None:
+    async def work(_: Node, bob: Node) -> None:
         with pytest.raises(JoinFailed, match="alice: it is not in this room"):
             await bob.join("nowhere", via="alice")
         with pytest.raises(TimedOut, match="not in this room"):
@@ -202,3 +203,155 @@ def test_a_room_that_is_not_there_cannot_be_joined() -> None:
             await bob.join("mine")
 
     with_nodes("alice bob", work, meet_within=0.3)
+
+
+async def killed(node: Node) -> None:
+    """Stop a node as if its process had been killed."""
+    node.abandon()
+    await asyncio.sleep(0)
+
+
+def test_a_member_that_is_killed_is_expelled_and_the_others_go_on() -> None:
+    async def work(alice: Node, bob: Node, carol: Node, dave: Node) -> None:
+        rooms = [await alice.join("lobby")]
+        rooms += [await node.join("lobby", via="alice") for node in (bob, carol, dave)]
+        await until(lambda: all(len(room.members) == 4 for room in rooms))
+        await killed(dave)
+        await rooms[0].send(b"one")
+        await until(lambda: all(len(room.members) == 3 for room in rooms[:3]))
+        await rooms[1].send(b"two")
+        assert [(await rooms[2].receive(timeout=5)).payload for _ in range(2)] == [b"one", b"two"]
+
+    with_nodes("alice bob carol dave", work, expel="majority:1s", heartbeat="200ms")
+
+
+def test_a_joiner_whose_sponsor_is_killed_asks_another_member() -> None:
+    async def work(alice: Node, bob: Node, carol: Node, dave: Node) -> None:
+        asked = asyncio.Event()
+
+        async def never() -> bytes:
+            asked.set()
+            await asyncio.Event().wait()
+            return b""
+
+        states: list[bytes] = []
+        await alice.join("log", snapshot=lambda: b"of alice")
+        await bob.join("log", via="alice", snapshot=never)
+        await carol.join("log", via="alice", snapshot=lambda: b"of carol")
+        dave.add_peer("bob", bob.address)
+        bob.add_peer("dave")
+        joining = asyncio.create_task(dave.join("log", via="bob", restore=states.append))
+        await asked.wait()
+        await killed(bob)
+        room = await joining
+        assert set(room.members) == {"alice", "carol", "dave"}
+        assert states == [b"of alice"]
+
+    with_nodes("alice bob carol dave", work, expel="majority:1s", heartbeat="200ms")
+
+
+def test_who_closes_its_node_leaves_its_rooms() -> None:
+    async def work(alice: Node, bob: Node) -> None:
+        events: list[Report] = []
+        alice.on_event(events.append)
+        of_alice = await alice.join("lobby")
+        await bob.join("lobby", via="alice")
+        await bob.close()
+        await until(lambda: of_alice.members == ("alice",))
+        assert Left("bob", "lobby") in events
+
+    with_nodes("alice bob", work)
+
+
+def test_an_application_that_does_not_read_delays_joins_and_nothing_else() -> None:
+    async def work(alice: Node, bob: Node, carol: Node) -> None:
+        of_alice = await alice.join("log", snapshot=lambda: b"")
+        of_bob = await bob.join("log", via="alice")
+        await of_bob.send(b"unread")
+        joining = asyncio.create_task(carol.join("log", via="alice"))
+        for number in range(10):
+            await of_alice.send(b"%d" % number)
+            assert (await of_bob.receive(timeout=5)).payload == b"%d" % number
+        assert not joining.done()
+        assert "log" in str(alice.explain())
+        async for message in of_alice:
+            assert message.payload == b"unread"
+            break
+        assert set((await joining).members) == {"alice", "bob", "carol"}
+
+    with_nodes("alice bob carol", work)
+
+
+def test_a_snapshot_that_fails_sends_the_joiner_to_another_member() -> None:
+    async def work(alice: Node, bob: Node, carol: Node) -> None:
+        def fail() -> bytes:
+            raise ValueError("no state today")
+
+        await alice.join("log", snapshot=fail)
+        with pytest.raises(TimedOut, match="failed to give its state"):
+            await bob.join("log", via="alice", timeout=0.3)
+        assert alice.stats().callback_failures > 0
+        del carol
+
+    with_nodes("alice bob carol", work)
+
+
+def test_a_large_state_comes_in_parts_and_is_restored_before_the_first_message() -> None:
+    async def work(alice: Node, bob: Node) -> None:
+        state = bytes(range(256)) * (1 << 13)
+        order: list[bytes] = []
+        of_alice = await alice.join("log", snapshot=lambda: state)
+
+        async def talk() -> None:
+            for number in range(50):
+                await of_alice.send(b"%d" % number)
+                await asyncio.sleep(0.001)
+
+        talking = asyncio.create_task(talk())
+        room = await bob.join("log", via="alice", restore=order.append)
+        assert order == [state]
+        await talking
+        last = b""
+        while last != b"49":
+            last = (await room.receive(timeout=5)).payload
+            order.append(last)
+        numbers = [int(one) for one in order[1:]]
+        assert numbers == list(range(numbers[0], 50))
+
+    with_nodes("alice bob", work)
+
+
+def test_a_state_beyond_the_limit_is_refused() -> None:
+    async def work(alice: Node, bob: Node) -> None:
+        await alice.join("log", snapshot=lambda: bytes(2000))
+        with pytest.raises(TimedOut, match="beyond"):
+            await bob.join("log", via="alice", timeout=0.3)
+
+    with_nodes("alice bob", work, snapshot_limit=1000)
+
+
+def test_rooms_read_with_the_node_stand_in_one_order_with_direct_messages() -> None:
+    async def work(alice: Node, bob: Node, carol: Node) -> None:
+        of_alice = await alice.join("lobby")
+        of_bob = await bob.join("lobby", via="alice")
+        await carol.join("lobby", via="alice", in_node=True)
+        bob.on_message(lambda _: None)
+        await until(lambda: len(of_bob.members) == 3)
+
+        async def relay() -> None:
+            async for message in of_bob:
+                await bob.send("carol", b"after " + message.payload)
+
+        relaying = asyncio.create_task(relay())
+        for number in range(50):
+            await of_alice.send(b"%d" % number)
+        seen: list[InboundMessage] = []
+        while len(seen) < 100:
+            seen.append(await carol.receive(timeout=5))
+        places = {message.payload: place for place, message in enumerate(seen)}
+        assert {message.room for message in seen} == {"", "lobby"}
+        for number in range(50):
+            assert places[b"%d" % number] < places[b"after %d" % number]
+        relaying.cancel()
+
+    with_nodes("alice bob carol", work)
