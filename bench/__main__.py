@@ -86,6 +86,7 @@ def main() -> None:
             os.environ | {"PYTHONPATH": path},
         )
     sys.argv = [f"python -m bench {name}", *words[1:]]
+    sys.modules["__main__"].__package__ = ""  # Or click would put `python -m bench` in front.
     runpy.run_module(chosen.module, run_name="__main__")
 
 

@@ -161,6 +161,10 @@ def json_line(record: dict[str, object], *, escape: bool) -> str:
 FURTHER_BYTES: Final = 1 << 16
 """A line may have 64 KiB besides its payload."""
 
+TIMEOUT_SECONDS_MAX: Final = 10**9
+TIMEOUT_RANGE: Final = f"from 0 to {TIMEOUT_SECONDS_MAX:,}"
+"""A request may time out after 30 years."""
+
 ID_DEPTH_MAX: Final = 64
 """An id may be nested 64 deep: it must be written again, from deeper in the program."""
 
@@ -434,14 +438,22 @@ async def answer(
 
 async def ask(requests: RequestLines, request: dict[str, object]) -> dict[str, object] | None:
     """Send the request that a line is; its reply, or why there is none, comes later."""
-    name, identity, timeout = request["request"], request.get("id"), request.get("timeout")
+    name, identity = request["request"], request.get("id")
     if not isinstance(name, str):
         raise BadLine('"request" is the name of a peer', identity)
-    if timeout is not None and (
-        isinstance(timeout, bool) or not isinstance(timeout, int | float) or timeout < 0
-    ):
-        raise BadLine('"timeout" is a number of seconds', identity)
+    timeout = read_timeout(request, identity)
     return await requests.ask(name, read_payload(request, identity), timeout, identity)
+
+
+def read_timeout(request: dict[str, object], identity: object) -> float | None:
+    """How long a request waits for its reply; None if it says nothing of that."""
+    timeout = request.get("timeout")
+    if timeout is None:
+        return None
+    is_switch = isinstance(timeout, bool)
+    if isinstance(timeout, int | float) and not is_switch and 0 <= timeout <= TIMEOUT_SECONDS_MAX:
+        return timeout
+    raise BadLine(f'"timeout" is a number of seconds, {TIMEOUT_RANGE}', identity)
 
 
 def expel(node: Node, request: dict[str, object]) -> dict[str, object] | None:

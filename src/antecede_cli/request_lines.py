@@ -14,6 +14,7 @@ a request is confirmed by its reply: until then it comes again after a crash, wi
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, TypeAlias
 
 from antecede.core.errors import AntecedeError, LocalError
@@ -27,6 +28,8 @@ Record: TypeAlias = dict[str, object]
 
 UNANSWERED_MAX: Final = 65_536
 """At most 65,536 requests wait for the line that answers them; the node refuses what comes then."""
+
+TOO_MANY: Final = "too many requests wait for an answer there"
 
 
 class RequestLines:
@@ -44,7 +47,8 @@ class RequestLines:
         self._payload_of: Final = payload_of
         self._unanswered: Final[dict[int, InboundMessage]] = {}
         self._last_number = 0
-        self._under_way = 0
+        # The requests that have no reply yet, by number, and when they are given up.
+        self._under_way: Final[dict[int, asyncio.TimerHandle | None]] = {}
         self._finished: Final = asyncio.Event()
         self.count = 0
         """How many requests have got their replies, or failed."""
@@ -58,13 +62,17 @@ class RequestLines:
         requests = self._node._requests
 
         def take(reply: InboundMessage) -> None:
-            self._end({"reply": identity, "from": reply.sender, **self._payload_of(reply)})
+            record = {"reply": identity, "from": reply.sender, **self._payload_of(reply)}
+            self._end(number, record)
 
         def fail(error: RequestFailed) -> None:
-            self._end(failure(error, identity))
+            self._end(number, failure(error, identity))
 
-        number = requests.begin(name, take, fail, skips_queue=False)
-        self._under_way += 1
+        try:
+            number = requests.begin(name, take, fail, skips_queue=False)
+        except LocalError as error:
+            return failure(error, identity)
+        self._under_way[number] = None
         try:
             self._node._check_open()
             async with asyncio.timeout(timeout) as limit:
@@ -72,18 +80,20 @@ class RequestLines:
         except TimeoutError:
             requests.give_up(number, timeout)
         except (LocalError, JournalFull, RequestFailed) as error:
-            requests.forget(number)
-            self._under_way -= 1
+            if requests.forget(number) is None:
+                return None  # It has failed before it could be sent, and that was said.
+            del self._under_way[number]
             return failure(error, identity)
-        else:
-            if timeout is not None and (when := limit.when()) is not None:
-                loop = asyncio.get_running_loop()
-                loop.call_at(when, requests.give_up, number, timeout)
+        if number in self._under_way and (when := limit.when()) is not None:
+            loop = asyncio.get_running_loop()
+            self._under_way[number] = loop.call_at(when, requests.give_up, number, timeout)
         return None
 
-    def _end(self, record: Record) -> None:
+    def _end(self, number: int, record: Record) -> None:
+        timer = self._under_way.pop(number)
+        if timer is not None:
+            timer.cancel()
         self._put(record)
-        self._under_way -= 1
         self.count += 1
         self._finished.set()
 
@@ -109,11 +119,12 @@ class RequestLines:
         """Refuse the oldest request if too many wait for an answer."""
         if len(self._unanswered) > UNANSWERED_MAX:
             oldest = next(iter(self._unanswered))
-            await self._unanswered.pop(oldest).refuse("too many requests wait for an answer there")
+            with suppress(AntecedeError):  # This node may be leaving.
+                await self._unanswered.pop(oldest).refuse(TOO_MANY)
 
     async def reply(self, number: object, payload: bytes, identity: object) -> Record | None:
         """Answer a request; the record of an error, if that fails."""
-        message = self._unanswered.pop(number, None) if isinstance(number, int) else None
+        message = self._unanswered.pop(number, None) if type(number) is int else None
         if message is None:
             why = LocalError(f"no request {number!r} waits for an answer here")
             return failure(why, identity)

@@ -630,7 +630,7 @@ class Endpoint:
         if begins_anew:
             if session.lifecycle.phase == RESUMING:
                 self.reports.append(PeerMet(name=session.name))
-            elif session.left:
+            elif session.left or session.lifecycle.silent:
                 self.reports.append(PeerBack(name=session.name))
             self.directory.end_session(session)
         elif former is not None:

@@ -136,7 +136,7 @@ class Requests(Calls):
     async def submit(self, number: int, content: Content, timeout: float | None) -> int:
         """Send a request that was begun: the message's number."""
         asked = self._under_way[number]
-        milliseconds = -1 if timeout is None else max(0, ceil(timeout * 1e3))
+        milliseconds = -1 if timeout is None else ceil(min(max(0.0, timeout), 1e9) * 1e3)
         content = replace(content, kind=REQUEST, number=number, remaining_ms=milliseconds)
         try:
             asked.sequence = await self._send(asked.name, content)

@@ -195,12 +195,11 @@ class Session:
         The same incarnation is met again after one of the two has crashed. What is ordered and
         delivered goes on; the core is asked for the messages of the former channel again.
         """
-        lifecycle = self.lifecycle
         carried = self.channel.carried_over(self.met)
         if self.met:
             self._replace_token()
             self.notices.reset()
-            self.lifecycle = PeerLifecycle(lifecycle.heard_ns, lifecycle.silent)
+            self.lifecycle = PeerLifecycle()
         self.channel = Channel(self._limits, greeting.window, greeting.socket_bytes, keys, carried)
         self.address = PeerAddress(address, fixed_address)
         self.incarnation = greeting.incarnation

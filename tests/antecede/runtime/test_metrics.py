@@ -14,7 +14,8 @@ import pytest
 import antecede
 from antecede.runtime.errors import BadConfiguration, CannotBind
 from antecede.runtime.node import Node
-from antecede.runtime.observe.http_server import CONNECTIONS_MAX, serve_metrics
+from antecede.runtime.observe.explain import Explanation
+from antecede.runtime.observe.http_server import CONNECTIONS_MAX, ROUTES, serve_metrics
 from antecede.runtime.observe.metric import figures_of
 from antecede.runtime.observe.prometheus import LINES_PER_TURN, NodeCollector, exposition
 from antecede.runtime.observe.stats import Health, JournalStats, PeerStats, Stats
@@ -216,6 +217,33 @@ def test_a_server_is_not_upset_by_other_requests() -> None:
             assert b"antecede_datagrams_sent" not in body
 
     with_two_nodes(scenario)
+
+
+class Silent:
+    """Says nothing of itself."""
+
+    def stats(self) -> Stats:
+        raise LookupError("no figures")
+
+    async def stats_in_turns(self) -> Stats:
+        return self.stats()
+
+    def explain(self) -> Explanation:
+        raise LookupError("no reasons")
+
+    def health(self, stats: Stats | None = None) -> Health:
+        raise LookupError("no health", stats)
+
+
+def test_a_server_answers_although_its_node_does_not(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        async with await serve_metrics(Silent(), port=0) as server:
+            for path in ROUTES:
+                assert (await fetch(*server.address, f"GET {path}"))[0] == 500
+            assert not server._connections
+
+    asyncio.run(asyncio.wait_for(scenario(), 60))
+    assert "no reasons" in caplog.text
 
 
 def test_a_server_that_is_closed_does_not_wait_for_who_never_finishes_a_question(

@@ -243,11 +243,16 @@ class NodeHttpServer:
             response = Response(f"there are {PATHS}\n".encode(), status="404 Not Found")
         else:
             accepted = headers.get("accept", "")
-            response = await route(Request(self._node, self._per_peer, query, accepted))
+            try:
+                response = await route(Request(self._node, self._per_peer, query, accepted))
+            except Exception:  # Or the client would wait, and its connection stay open.
+                log.exception("%s cannot be answered", path)
+                response = Response(b"see the log of the node\n", status=FAILED)
         return response.as_bytes(with_body=method == "GET")
 
 
 ALLOWED: Final = {"Allow": "GET, HEAD"}
+FAILED: Final = "500 Internal Server Error"
 
 
 async def serve_metrics(
