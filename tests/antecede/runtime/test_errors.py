@@ -132,6 +132,7 @@ def test_what_the_caller_can_mend_is_a_local_error() -> None:
         PeerAway,
         PayloadTooLarge,
         NodeClosed,
+        NotInRoom,
         WouldDeadlock,
         CannotBind,
         MissingExtra,
