@@ -9,7 +9,7 @@ turn, many messages to a datagram.
 import asyncio
 import logging
 import signal
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from threading import get_ident
 from typing import Final, Self
 
@@ -29,7 +29,7 @@ from antecede.runtime.config.peers import PeerState, read_keys
 from antecede.runtime.config.settings import AddressLike, KeysLike, Settings
 from antecede.runtime.confirming import Confirming, InHand
 from antecede.runtime.content import Content, Headers, Payload, payload_bytes, read_content
-from antecede.runtime.deliveries import ConfirmingReader, Deliveries, Handler
+from antecede.runtime.deliveries import ConfirmingReader, Deliveries, Handler, note_reader
 from antecede.runtime.errors import NodeClosed, Stranded, TimedOut, fenced_sentence
 from antecede.runtime.journal_committer import JournalCommitter, OpenJournal
 from antecede.runtime.known_peers import KnownPeers
@@ -104,7 +104,11 @@ class Node:
             self._obstacles,
         )
         self._requests: Final = Requests(
-            self._send_call, self._deliveries, self._pressure.take_ahead
+            self._send_call_now,
+            self._send_call,
+            endpoint.directory.by_name,
+            self._deliveries,
+            self._pressure.take_ahead,
         )
         self._leaving: Final = Leaving(
             endpoint,
@@ -352,16 +356,29 @@ class Node:
         that would read that, or nobody reads.
         """
         self._check_open()
-        return await self._requests.request(name, read_content(payload, headers), timeout)
+        return await self._requests.request(name, payload, headers, timeout)
 
     @property
     def _awaits_replies(self) -> bool:
         """Whether requests of this node are under way."""
         return self._requests.count() > 0
 
-    async def _send_call(self, target: str, content: Content) -> int:
-        """Send a request or a reply: `PeerAway` if its target is away."""
-        return (await self._outbound.send(target, content, None))[0]
+    def _send_call_now(self, target: str, data: bytes) -> int:
+        """Send a request or a reply with its envelope: its number, or 0 if it has to wait."""
+        if get_ident() != self._guard.owner:
+            self._guard.refuse()
+        if self._pressure.slow_path:
+            return 0
+        sequence = self._send_fast(target, data, self._now(), True)
+        if sequence and not self._turn.is_planned:
+            self._turn.soon()
+        return sequence
+
+    def _send_call(
+        self, target: str, content: Content, submitted: Callable[[int], None]
+    ) -> Awaitable[object]:
+        """The same, which waits; `PeerAway` if its target is away."""
+        return self._outbound.send(target, content, None, submitted)
 
     async def meet(self, *names: str, timeout: float | None = None) -> None:
         """Wait until each of these peers (without names: of all peers) is here or away.
@@ -412,11 +429,13 @@ class Node:
 
     def __aiter__(self) -> Deliveries | ConfirmingReader:
         self._guard.check()
+        note_reader(self.name)
         self._deliveries.check_asker()
         return self._deliveries.reader()
 
     def __anext__(self) -> Coroutine[None, None, InboundMessage]:
         self._guard.check()
+        note_reader(self.name)
         return self._deliveries.reader().__anext__()
 
     def receive(self, timeout: float | None = None) -> Coroutine[None, None, InboundMessage]:
@@ -426,6 +445,7 @@ class Node:
         whichever task awaits the result.
         """
         self._guard.check()
+        note_reader(self.name)
         confirming = self._deliveries.confirming
         return self._received(timeout, None if confirming is None else confirming.ask())
 
@@ -518,6 +538,7 @@ class Node:
         self._closing = True
         self._pressure.close()
         self._stop()
+        self._requests.end()
         self._close_files(write=False)
 
     async def close(self, timeout: float | None = None, linger: Linger = "released") -> None:
@@ -548,6 +569,7 @@ class Node:
             await self._deliveries.handed_over(deadline - self._loop.time())
         finally:
             self._stop()
+            self._requests.end()
             self._close_files(write=True)
             await self._carrier.wait_closed()
         if stranded:
@@ -629,6 +651,7 @@ class Node:
     def _stop_fenced(self) -> None:
         """Others go on without this node: nothing that it did now would count."""
         self._stop()
+        self._requests.end()
         self._close_files(write=True)
 
     def _close_files(self, *, write: bool) -> None:
