@@ -10,6 +10,7 @@ import asyncio
 import logging
 import signal
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from threading import get_ident
 from typing import Final, Self
 
@@ -150,7 +151,7 @@ class Node:
             self._tell,
             self._callbacks,
             self._check_may_send,
-            self._send_call,
+            partial(self._outbound.send, timeout=None),
         )
         self._turn.begin(self._deliveries, self._committer, enforcer, self._stalls)
         self._known.introduce_configured()

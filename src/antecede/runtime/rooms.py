@@ -99,7 +99,7 @@ class Rooms(RoomWords):
         tell: Callable[[Report], None],
         callbacks: Callbacks,
         check_may_send: Callable[[], None],
-        send: Callable[[str, Content], Awaitable[int]],
+        send: Callable[[str, Content], Awaitable[object]],
     ) -> None:
         self.settings: Final = settings
         self._endpoint: Final = endpoint
