@@ -46,6 +46,9 @@ from antecede.runtime.observe.explain import (
     no_majority,
     reasons_unmet,
 )
+from antecede.runtime.observe.http_listener import HttpServer
+from antecede.runtime.observe.http_server import NodePages
+from antecede.runtime.observe.recent_events import RecentEvent
 from antecede.runtime.observe.stalls import Stalls
 from antecede.runtime.observe.stats import Health, Stats
 from antecede.runtime.observe.stats_reader import StatsReader, health_of
@@ -72,6 +75,7 @@ class Node:
         trace: EventRecorder | None,
         crypto: NoiseCrypto | None = None,
         opened: OpenJournal | None = None,
+        http: HttpServer | None = None,
     ) -> None:
         self.settings: Final = settings
         self._endpoint: Final = endpoint
@@ -87,6 +91,7 @@ class Node:
         self._deliveries: Final = Deliveries(settings.name, endpoint, self._turn.soon, confirming)
         self._callbacks: Final = Callbacks(settings.name)
         self._journal: AppJournal | None = None
+        self._http: Final = http
         self._committer: Final = self._make_committer(opened, confirming)
         self._waits_for_disk: Final = self._committer.durable
         enforcer = ExpulsionEnforcer(settings.policy, endpoint, self._callbacks, carrier.now_ns())
@@ -122,7 +127,7 @@ class Node:
         self._closing = False
         self._closed = False
         self._listeners: Final = Listeners(settings.name, self._callbacks)
-        self._stalls: Final = Stalls(endpoint, self._deliveries.unread)
+        self._stalls: Final = Stalls(endpoint, self._deliveries.unread, self._listeners.recent)
         self._stats_reader: Final = StatsReader(
             settings,
             endpoint,
@@ -161,6 +166,8 @@ class Node:
         self._deliveries.take_calls()
         self._trace.begin()
         self._turn.soon()
+        if http is not None:
+            http.answer_with(NodePages(self).answer)
 
     # Who this is.
 
@@ -513,6 +520,10 @@ class Node:
             self._rooms.explain(),
         )
 
+    def recent_events(self, since: int = 0) -> list[RecentEvent]:
+        """What has lately happened, the oldest first: events with a number above `since`."""
+        return self._listeners.recent.since(since)
+
     def _obstacles(self, names: Sequence[str]) -> list[str]:
         """Why these peers are not talked to, as far as is known: who refuses, who was never met."""
         endpoint = self._endpoint
@@ -539,6 +550,7 @@ class Node:
         self._closing = True
         self._pressure.close()
         self._stop()
+        self._end_http()
         self._requests.end()
         self._close_files(write=False)
 
@@ -551,6 +563,7 @@ class Node:
         """
         self._guard.check()
         if self._closed:
+            self._end_http()
             return
         limit = self.settings.linger if timeout is None else timeout
         deadline = self._loop.time() + limit
@@ -573,6 +586,7 @@ class Node:
             self._requests.end()
             self._close_files(write=True)
             await self._carrier.wait_closed()
+            self._end_http()
         if stranded:
             raise Stranded(stranded, limit, reasons)
 
@@ -648,6 +662,13 @@ class Node:
         self._turn.close()
         self._carrier.leave_to_parent()
         self._committer.leave_to_parent()
+        if self._http is not None:
+            self._http.leave_to_parent()
+
+    def _end_http(self) -> None:
+        """Serve no more. A node that was expelled goes on saying so until it is closed."""
+        if self._http is not None:
+            self._http.end()
 
     def _stop_fenced(self) -> None:
         """Others go on without this node: nothing that it did now would count."""
