@@ -115,7 +115,7 @@ def test_a_node_leaves_at_once_while_sends_wait_to_meet_their_targets() -> None:
 
 
 def test_who_stops_at_once_and_then_closes_leaves_no_connection_behind() -> None:
-    """A node that is expelled, or whose disk fails, stops by itself; its program closes it later."""
+    """A node that is expelled, or whose disk fails, stops by itself, and is closed later."""
 
     async def story() -> None:
         bind = "tcp://127.0.0.1:0"
