@@ -11,7 +11,7 @@ from rich.table import Table
 from antecede_cli.console import wide_console
 from antecede_cli.options import option_with_default
 from antecede_lab.child import Json
-from bench.live.catalogue import PEERS, PLAIN, SERVICES
+from bench.live.catalogue import MULTICASTERS, PEERS, PLAIN, SERVICES
 from bench.live.contest import (
     P50,
     P99,
@@ -23,6 +23,7 @@ from bench.live.contest import (
     run_contest,
     throughput_of,
 )
+from bench.live.multicast_contest import MulticastPlan, run_multicast_contest
 from bench.live.options import (
     FILE,
     MeasuringCommand,
@@ -31,7 +32,7 @@ from bench.live.options import (
     with_progress,
     write,
 )
-from bench.live.request_contest import RequestPlan, run_request_contest
+from bench.live.request_contest import LoadResults, RequestPlan, run_request_contest
 from bench.results import write_table
 
 EPILOG: Final = """
@@ -43,6 +44,7 @@ Examples:
   python -m bench live --list                     who could be measured, and who can be here
   python -m bench live --rounds 9 --json speed.json
   python -m bench live --requests                 requests and replies, alone and many under way
+  python -m bench live --multicast                one message to 1, 8 and 32 receivers
 
 What else can be measured: python -m bench study --help
 
@@ -88,6 +90,14 @@ SECURE: Final = tuple(key for pair in PLAIN_OF.items() for key in reversed(pair)
     default=(1, 64, 1024),
     help="With --requests: how many requests wait for replies at a time; may be repeated.",
 )
+@click.option("--multicast", is_flag=True, help="Instead: one message to many receivers.")
+@option_with_default(
+    "--receivers",
+    type=click.IntRange(1, 64),
+    multiple=True,
+    default=(1, 8, 32),
+    help="With --multicast: how many, each a process; may be repeated.",
+)
 @click.option("--csv", "table", type=FILE, callback=in_a_folder, help="Medians and ratios here.")
 @click.option("--json", "out", type=FILE, callback=in_a_folder, help="Write all figures here.")
 @click.option("--list", "listing", is_flag=True, help="List the libraries and stop.")
@@ -99,6 +109,8 @@ def command(
     secure: bool,
     requests: bool,
     under_way: tuple[int, ...],
+    multicast: bool,
+    receivers: tuple[int, ...],
     table: Path | None,
     out: Path | None,
     listing: bool,
@@ -122,7 +134,19 @@ def command(
             rounds=rounds,
             seconds=seconds,
         )
-        measure_requests(plan_of_requests, table, out)
+        requested = with_progress(lambda show: run_request_contest(plan_of_requests, show))
+        show_loads(requested, table, out)
+        return
+    if multicast:
+        plan_of_multicast = MulticastPlan(
+            keys=keys or tuple(MULTICASTERS),
+            size=sizes[0],
+            receivers=receivers,
+            rounds=rounds,
+            seconds=seconds,
+        )
+        spread = with_progress(lambda show: run_multicast_contest(plan_of_multicast, show))
+        show_loads(spread, table, out)
         return
     plan = ContestPlan(
         keys=keys or (SECURE if secure else PLAIN), sizes=sizes, rounds=rounds, seconds=seconds
@@ -135,9 +159,8 @@ def command(
         write(out, results.document())
 
 
-def measure_requests(plan: RequestPlan, table: Path | None, out: Path | None) -> None:
-    """Requests and replies."""
-    results = with_progress(lambda show: run_request_contest(plan, show))
+def show_loads(results: LoadResults, table: Path | None, out: Path | None) -> None:
+    """Requests and replies, or multicast."""
     console = wide_console()
     console.print(results.table())
     show_failures(console, results.readings.values())

@@ -4,8 +4,8 @@ from importlib import import_module
 from typing import Final
 
 from antecede.core.errors import LocalError, near_miss
-from bench.live.peer import Contestant
-from bench.live.peers.antecede_node import AntecedeNode
+from bench.live.peer import Contestant, Multicaster
+from bench.live.peers.antecede_node import AntecedeNode, AntecedeOneByOne
 from bench.live.peers.grpc_calls import Grpc
 from bench.live.peers.nats_client import Nats
 from bench.live.peers.tcp_streams import TcpStreams, TlsStreams
@@ -15,6 +15,7 @@ from bench.live.peers.zmq_sockets import (
     ZmqAsyncioPushPull,
     ZmqCurve,
     ZmqDealerRouter,
+    ZmqPubSub,
     ZmqPushPull,
 )
 from bench.live.service import Service
@@ -87,4 +88,21 @@ def find_service(key: str) -> Service:
     found = find_peer(key)
     if not isinstance(found, Service):
         raise LocalError(f"{key!r} has no requests; there are {', '.join(SERVICES)}")
+    return found
+
+
+MULTICASTERS: Final[dict[str, Multicaster]] = {
+    "antecede": AntecedeNode("iterate", "auto"),
+    "antecede-handler": AntecedeNode("handler", "auto"),
+    "antecede-one-by-one": AntecedeOneByOne(),
+    "zmq-pub": ZmqPubSub(),
+}
+"""Those that send one message to many."""
+
+
+def find_multicaster(key: str) -> Multicaster:
+    """The one that goes by this key, or one of somebody else's: `module:NAME`."""
+    found = MULTICASTERS[key] if key in MULTICASTERS else find_peer(key)
+    if not isinstance(found, Multicaster):
+        raise LocalError(f"{key!r} has no multicast; there are {', '.join(MULTICASTERS)}")
     return found

@@ -13,7 +13,7 @@ import socket
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -54,6 +54,8 @@ class Volley:
         """How many that count, the end included."""
         self.cpu_ns = 0
         """Processor time of this process while those were sent."""
+        self.begin_cpu_ns = 0
+        """What it had used before."""
 
     def __iter__(self) -> Iterator[bytes]:
         plain = payload_of(self._size)
@@ -62,14 +64,14 @@ class Volley:
         while time.monotonic() < until:
             yield from repeat(plain, CHUNK)
         yield payload_of(self._size, BEGIN)
-        begin_ns = time.process_time_ns()
+        self.begin_cpu_ns = time.process_time_ns()
         until = time.monotonic() + self._seconds
         while time.monotonic() < until:
             yield from repeat(plain, CHUNK)
             self.sent += CHUNK
         self.sent += 1
         yield payload_of(self._size, END)
-        self.cpu_ns = time.process_time_ns() - begin_ns
+        self.cpu_ns = time.process_time_ns() - self.begin_cpu_ns
 
 
 @final
@@ -199,6 +201,18 @@ class Contestant(Library):
     @abstractmethod
     def ping(self, stage: ContestRun, stopwatch: Stopwatch) -> Played:
         """Send one message at a time and wait until it has come back; the end last."""
+
+
+class Multicaster(Library):
+    """A library that sends one message to many receivers."""
+
+    @abstractmethod
+    def listen(self, stage: ContestRun, tally: ReceiveTally, name: str) -> Played:
+        """Listen as the receiver of this name, and count a volley."""
+
+    @abstractmethod
+    def spread(self, stage: ContestRun, volley: Volley, receivers: Mapping[str, str]) -> Played:
+        """Send the volley to all these receivers, by their addresses, and leave nothing behind."""
 
 
 def package(name: str) -> Any:  # noqa: ANN401 it may not be installed, so its types are not known

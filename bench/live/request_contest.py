@@ -8,20 +8,31 @@ compare what was measured in one round. A round is two processes:
 import faulthandler
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeVar
 
 from rich.table import Table
 
 from antecede_lab.child import Child, ChildFailed, Json, say
 from bench.live.catalogue import find_service
 from bench.live.contest import LIFE_S, SLACK_S, Readings, Show, machine, rounded
-from bench.live.peer import ContestRun, ReceiveTally
+from bench.live.peer import ContestRun, Library, ReceiveTally
 from bench.live.service import RequestLoad, Service
 
 OURS: Final = "antecede"
 """Whom the others are compared with."""
+
+Forms: TypeAlias = Sequence[tuple[str, str]]
+"""Which figures a table shows, and how each is written."""
+
+FORMS: Final = (
+    ("p50_us", "{:,.0f} µs"),
+    ("p99_us", "{:,.0f} µs"),
+    ("requests_per_s", "{:,.0f}"),
+    ("cpu_us", "{:,.1f} µs"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +44,11 @@ class RequestPlan:
     under_way: Sequence[int] = (1, 64, 1024)
     rounds: int = 5
     seconds: float = 1.5
+
+    @property
+    def loads(self) -> Sequence[int]:
+        """How many requests are under way."""
+        return self.under_way
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,13 +63,40 @@ class RequestSpeed:
     count: int
 
 
-@dataclass(slots=True)
-class RequestResults:
-    """All that a contest has found out so far."""
+class LoadPlan(Protocol):
+    """What is measured of everybody: some loads, in every round."""
 
-    plan: RequestPlan
+    @property
+    def keys(self) -> Sequence[str]:
+        """Of whom."""
+
+    @property
+    def rounds(self) -> int:
+        """How often."""
+
+    @property
+    def seconds(self) -> float:
+        """How long."""
+
+    @property
+    def loads(self) -> Sequence[int]:
+        """How much at a time."""
+
+
+@dataclass(slots=True)
+class LoadResults(ABC):
+    """All that a contest of loads has found out so far."""
+
+    plan: LoadPlan
     readings: dict[str, Readings] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
+
+    names: ClassVar[Sequence[str]]
+    """What is measured of every load."""
+
+    @abstractmethod
+    def table(self) -> Table:
+        """What each library reached; in brackets, ours over it."""
 
     def ratio(self, measure: str, key: str) -> float | None:
         """The median of ours over another's, each pair from one round."""
@@ -63,8 +106,7 @@ class RequestResults:
 
     def measures(self) -> list[str]:
         """What is measured."""
-        names = ("requests_per_s", "p50_us", "p99_us", "cpu_us")
-        return [measure_of(name, count) for count in self.plan.under_way for name in names]
+        return [measure_of(name, load) for load in self.plan.loads for name in self.names]
 
     def rows(self) -> Iterator[dict[str, Json]]:
         """The medians, and those of antecede over them, by rounds."""
@@ -86,31 +128,43 @@ class RequestResults:
             "skipped": self.skipped,
         }
 
-    def table(self) -> Table:
-        """What each library reached; in brackets, ours over it."""
-        table = Table(title=f"Requests and replies of {self.plan.size} bytes (antecede over it)")
-        table.add_column("library", no_wrap=True)
-        for count in self.plan.under_way:
-            titles = [f"{count:,} under way: p50", "p99", "requests/s", "processor"]
-            for title in titles[: 2 if count == 1 else 4]:
-                table.add_column(title, justify="right", overflow="fold")
+    def filled(self, table: Table, forms: Callable[[int], Forms]) -> Table:
+        """The table with a line for each, whose cells are of these forms."""
         for key, readings in self.readings.items():
-            table.add_row(readings.name, *self._cells(key))
+            cells = [
+                self._cell(key, measure_of(name, load), form)
+                for load in self.plan.loads
+                for name, form in forms(load)
+            ]
+            table.add_row(readings.name, *cells)
         for key, reason in self.skipped.items():
             table.add_row(f"[dim]{key}: {reason}[/]")
         return table
 
-    def _cells(self, key: str) -> Iterator[str]:
-        for count in self.plan.under_way:
-            forms = [("p50_us", ",.0f", " µs"), ("p99_us", ",.0f", " µs")]
-            if count > 1:
-                forms += [("requests_per_s", ",.0f", ""), ("cpu_us", ",.1f", " µs")]
-            for name, form, unit in forms:
-                measure = measure_of(name, count)
-                figure = self.readings[key].median(measure)
-                over = None if key == OURS else self.ratio(measure, key)
-                text = "failed" if figure is None else f"{figure:{form}}{unit}"
-                yield text if over is None else f"{text} ({over:.2f})"
+    def _cell(self, key: str, measure: str, form: str) -> str:
+        figure = self.readings[key].median(measure)
+        over = None if key == OURS else self.ratio(measure, key)
+        text = "failed" if figure is None else form.format(figure)
+        return text if over is None else f"{text} ({over:.2f})"
+
+
+AnyResults = TypeVar("AnyResults", bound=LoadResults)
+
+
+@dataclass(slots=True)
+class RequestResults(LoadResults):
+    """The same of requests."""
+
+    names: ClassVar[Sequence[str]] = ("requests_per_s", "p50_us", "p99_us", "cpu_us")
+
+    def table(self) -> Table:
+        table = Table(title="Requests and replies (antecede over it)")
+        table.add_column("library", no_wrap=True)
+        for count in self.plan.loads:
+            titles = [f"{count:,} under way: p50", "p99", "requests/s", "processor"]
+            for title in titles[: 2 if count == 1 else 4]:
+                table.add_column(title, justify="right", overflow="fold")
+        return self.filled(table, lambda count: FORMS[: 2 if count == 1 else 4])
 
 
 def measure_of(name: str, under_way: int) -> str:
@@ -126,34 +180,49 @@ def ratio(ours: Readings, theirs: Readings, measure: str) -> float | None:
     return pairs.median(measure)
 
 
-def run_request_contest(plan: RequestPlan, show: Show = lambda _: None) -> RequestResults:
+def run_loads(
+    results: AnyResults,
+    find: Callable[[str], Library],
+    measure: Callable[[str, int], object],
+    show: Show,
+    what: str,
+) -> AnyResults:
     """Measure all that can be measured here; a failed round is noted, and the contest goes on."""
-    results = RequestResults(plan)
+    plan = results.plan
     for key in plan.keys:
-        service = find_service(key)
-        objection = service.objection()
+        library = find(key)
+        objection = library.objection()
         if objection is None:
-            results.readings[key] = Readings(service.name)
+            results.readings[key] = Readings(library.name)
         else:
             results.skipped[key] = objection
     keys = list(results.readings)
     for number in range(plan.rounds):
         first = number % max(1, len(keys))
-        for under_way in plan.under_way:
+        for load in plan.loads:
             for key in keys[first:] + keys[:first]:
-                name = results.readings[key].name
-                show(f"round {number + 1} of {plan.rounds}: {name}, {under_way:,} under way")
-                measure(key, plan, under_way, results.readings[key])
+                readings = results.readings[key]
+                show(f"round {number + 1} of {plan.rounds}: {readings.name}, {load:,} {what}")
+                figures: dict[str, float | None] = {
+                    measure_of(name, load): None for name in results.names
+                }
+                with readings.noting(figures):
+                    speed = measure(key, load)
+                    figures |= {
+                        measure_of(name, load): getattr(speed, name) for name in results.names
+                    }
     return results
 
 
-def measure(key: str, plan: RequestPlan, under_way: int, readings: Readings) -> None:
-    """One load of one library."""
-    names = ("requests_per_s", "p50_us", "p99_us", "cpu_us")
-    figures: dict[str, float | None] = {measure_of(name, under_way): None for name in names}
-    with readings.noting(figures):
-        speed = measure_requests(key, plan.size, plan.seconds, under_way)
-        figures |= {measure_of(name, under_way): getattr(speed, name) for name in names}
+def run_request_contest(plan: RequestPlan, show: Show = lambda _: None) -> RequestResults:
+    """Requests and replies of everybody who has them."""
+    return run_loads(
+        RequestResults(plan),
+        find_service,
+        lambda key, under_way: measure_requests(key, plan.size, plan.seconds, under_way),
+        show,
+        "under way",
+    )
 
 
 def measure_requests(key: str, size: int, seconds: float, under_way: int) -> RequestSpeed:

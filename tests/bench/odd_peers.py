@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import islice
 
-from bench.live.peer import Contestant, ContestRun, ReceiveTally, Volley
+from bench.live.peer import Contestant, ContestRun, Multicaster, ReceiveTally, Volley
 from bench.live.peers import antecede_node, tcp_streams
 from bench.live.service import Service
 
@@ -57,8 +57,17 @@ class AbsentService(antecede_node.AntecedeNode):
         self.package = "no_such_package"
 
 
+class Forgetful(antecede_node.AntecedeNode):
+    """Its second receiver has missed the last message."""
+
+    async def listen(self, stage: ContestRun, tally: ReceiveTally, name: str) -> None:
+        await super().listen(stage, tally, name)
+        tally.received -= name == "r1"
+
+
 LEAKY: Contestant = Leaky()
 CRASHING: Contestant = Crashing()
 ABSENT: Contestant = Absent()
+FORGETFUL: Multicaster = Forgetful("iterate", "auto")
 MISCOUNTING: Service = Miscounting("iterate", "auto")
 ABSENT_SERVICE: Service = AbsentService()

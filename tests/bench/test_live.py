@@ -11,7 +11,14 @@ from antecede.core.errors import LocalError
 from antecede_lab.child import ChildFailed
 from bench.live.__main__ import command as live
 from bench.live.__main__ import ratio_table, speed_table
-from bench.live.catalogue import PEERS, SERVICES, find_peer, find_service
+from bench.live.catalogue import (
+    MULTICASTERS,
+    PEERS,
+    SERVICES,
+    find_multicaster,
+    find_peer,
+    find_service,
+)
 from bench.live.contest import (
     P50,
     P99,
@@ -23,6 +30,11 @@ from bench.live.contest import (
     measure_throughput,
     run_contest,
     throughput_of,
+)
+from bench.live.multicast_contest import (
+    MulticastPlan,
+    measure_multicast,
+    run_multicast_contest,
 )
 from bench.live.peer import BEGIN, END, WARM_UP, ReceiveTally, Stopwatch, Volley
 from bench.live.request_contest import (
@@ -162,6 +174,32 @@ def test_ratios_of_requests_compare_what_was_measured_in_one_round() -> None:
     assert cells[2] == ["4 µs", "8 µs (0.50)"]
     assert cells[3] == ["20", "8 (2.00)"]
     json.dumps(results.document())
+
+
+@pytest.mark.parametrize("key", MULTICASTERS)
+def test_multicast_of_whoever_is_installed_can_be_measured(key: str) -> None:
+    objection = find_multicaster(key).objection()
+    if objection is not None:
+        pytest.skip(objection)
+    for receivers in (1, 3):
+        speed = measure_multicast(key, 64, BRIEF_S, receivers)
+        assert speed.deliveries_per_s > 0
+        assert 0 < speed.sender_us < speed.cpu_us
+
+
+def test_a_receiver_that_misses_a_message_is_noticed_and_the_contest_goes_on() -> None:
+    keys = (f"{ODD}:FORGETFUL", "antecede")
+    plan = MulticastPlan(keys=keys, receivers=(2,), rounds=1, seconds=BRIEF_S)
+    results = run_multicast_contest(plan)
+
+    assert "received by r1" in results.readings[keys[0]].failures[0]
+    assert results.readings["antecede"].median(measure_of("deliveries_per_s", 2)) is not None
+    assert results.table().row_count == 2
+
+
+def test_libraries_without_multicast_are_named() -> None:
+    with pytest.raises(LocalError, match="'tcp' has no multicast; there are antecede"):
+        find_multicaster("tcp")
 
 
 def test_lost_messages_are_noticed() -> None:

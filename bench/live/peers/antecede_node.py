@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -13,6 +14,7 @@ from bench.live.peer import (
     END,
     Contestant,
     ContestRun,
+    Multicaster,
     Played,
     ReceiveTally,
     Stopwatch,
@@ -35,7 +37,7 @@ Style: TypeAlias = Literal["iterate", "handler"]
 Loop: TypeAlias = Literal["asyncio", "uvloop"]
 
 
-class AntecedeNode(Contestant, Service):
+class AntecedeNode(Contestant, Service, Multicaster):
     """Messages taken with `async for`, or by a handler that is a plain function; datagrams as
     large as `mtu` says, on asyncio's own event loop or on another one."""
 
@@ -70,7 +72,10 @@ class AntecedeNode(Contestant, Service):
             runner.run(played)
 
     async def sink(self, stage: ContestRun, tally: ReceiveTally) -> None:
-        async with self._opening(LISTENER, {CALLER: None}) as node:
+        await self.listen(stage, tally, LISTENER)
+
+    async def listen(self, stage: ContestRun, tally: ReceiveTally, name: str) -> None:
+        async with self._opening(name, {CALLER: None}) as node:
             stage.announce(str(node.address))
             if self._style == "iterate":
                 await count(node, tally)
@@ -87,6 +92,18 @@ class AntecedeNode(Contestant, Service):
                 for payload in volley:
                     await send(LISTENER, payload)
             await node.flush()
+
+    async def spread(self, stage: ContestRun, volley: Volley, receivers: Mapping[str, str]) -> None:
+        async with self._opening(CALLER, {**receivers}) as node:
+            await node.meet()
+            await self.send_all(node, list(receivers), volley)
+            await node.flush()
+            await stage.released()
+
+    async def send_all(self, node: Node, names: list[str], volley: Volley) -> None:
+        """Send the volley to all of these."""
+        for payload in volley:
+            await node.send(names, payload)
 
     async def echo(self, stage: ContestRun) -> None:
         async with self._opening(LISTENER, {CALLER: None}) as node:
@@ -124,6 +141,19 @@ class AntecedeNode(Contestant, Service):
         async with self._opening(CALLER, {LISTENER: stage.address}) as node:
             await node.meet()
             await load.run(lambda payload: node.request(LISTENER, payload, TIMEOUT_S))
+
+
+class AntecedeOneByOne(AntecedeNode):
+    """A message to each receiver, instead of one to all of them."""
+
+    def __init__(self) -> None:
+        super().__init__("iterate", "auto")
+        self.name = "antecede, a message to each"
+
+    async def send_all(self, node: Node, names: list[str], volley: Volley) -> None:
+        for payload in volley:
+            for name in names:
+                await node.send(name, payload)
 
 
 async def send_at_a_pace(node: Node, volley: Volley) -> None:

@@ -1,6 +1,6 @@
 """pyzmq over TCP, with blocking sockets and under asyncio."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 
@@ -8,6 +8,7 @@ from bench.live.peer import (
     END,
     Contestant,
     ContestRun,
+    Multicaster,
     ReceiveTally,
     Stopwatch,
     Volley,
@@ -53,6 +54,48 @@ class ZmqSource(Contestant):
             stage.wait_for_release()
 
 
+def count_received(own: Any, tally: ReceiveTally) -> None:  # noqa: ANN401 a socket of a package that may not be installed
+    """Count a volley."""
+    receive = own.recv
+    count = 0
+    while True:
+        payload = receive()
+        count += 1
+        if payload[0] and tally.mark(payload[0], count):
+            return
+
+
+class ZmqPubSub(Multicaster):
+    """PUB to SUB, with buffers that have no limit: with one, what does not fit is lost.
+
+    The publisher is an XPUB, the same socket, which is told of subscriptions: what it sends before
+    is lost, too.
+    """
+
+    name = "pyzmq PUB/SUB"
+    package = "zmq"
+
+    def listen(self, stage: ContestRun, tally: ReceiveTally, name: str) -> None:  # noqa: ARG002 - only others have names
+        with sockets("SUB") as (sub,):
+            sub.rcvhwm = 0
+            sub.subscribe(b"")
+            stage.announce(bound(sub))
+            count_received(sub, tally)
+
+    def spread(self, stage: ContestRun, volley: Volley, receivers: Mapping[str, str]) -> None:
+        with sockets("XPUB") as (pub,):
+            pub.sndhwm = 0
+            pub.setsockopt(package("zmq").XPUB_VERBOSE, 1)
+            for address in receivers.values():
+                pub.connect(address)
+            for _ in receivers:
+                pub.recv()
+            send = pub.send
+            for payload in volley:
+                send(payload)
+            stage.wait_for_release()
+
+
 class ZmqPushPull(ZmqSource):
     """PUSH to PULL: one way, one pair per direction."""
 
@@ -63,13 +106,7 @@ class ZmqPushPull(ZmqSource):
         with sockets("PULL") as (pull,):
             self.protect(pull, server=True)
             stage.announce(bound(pull))
-            receive = pull.recv
-            count = 0
-            while True:
-                payload = receive()
-                count += 1
-                if payload[0] and tally.mark(payload[0], count):
-                    return
+            count_received(pull, tally)
 
     def echo(self, stage: ContestRun) -> None:
         with sockets("PULL", "PUSH") as (pull, push):

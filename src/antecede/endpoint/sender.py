@@ -16,6 +16,7 @@ from antecede.endpoint.payloads import PayloadsUnderWay
 from antecede.endpoint.protocol_driver import ProtocolDriver
 from antecede.membership.contact import Contact
 from antecede.membership.directory import Directory
+from antecede.membership.target_sets import TargetSet
 from antecede.transport.flow_control import MESSAGE_COST
 from antecede.transport.message_fragments import MessageNumbers, OwnFragments, PayloadFragmenter
 from antecede.transport.session import ME, Session
@@ -158,13 +159,13 @@ class MessageSender:
         )
 
     def send_fast(self, target: object, payload: object, now_ns: i64) -> i64:
-        """Send to one peer if nothing stands in the way: the message's number, or 0 if not.
+        """Send to a peer, or to several, if nothing stands in the way: the message's number, or 0.
 
         This is the path of most messages, in one call; whoever gets a 0 finds out why. That so much
         waits to be written that it should leave first is one reason.
         """
         if not isinstance(target, str) or not isinstance(payload, bytes):
-            return 0
+            return self._send_to_several(target, payload, now_ns)
         contact = self._directory.by_name.get(target)
         if contact is None or self.unwritten > FLUSH_BYTES or not self.accepts:
             return 0
@@ -177,6 +178,32 @@ class MessageSender:
             return 0  # It has to be cut, or must not be taken for what it is not.
         self.sent += 1
         return self._submit(contact.targets, payload, now_ns) - self._surplus
+
+    def _send_to_several(self, targets: object, payload: object, now_ns: i64) -> i64:
+        """The same for a list or tuple of names, if they were looked up before."""
+        if not isinstance(payload, bytes) or not isinstance(targets, (list, tuple)):
+            return 0
+        if len(targets) == 1:
+            only = targets[0]
+            return self.send_fast(only, payload, now_ns) if isinstance(only, str) else 0
+        found = self._directory.target_sets.find(tuple(targets))
+        if found is None or self.unwritten > FLUSH_BYTES or not self.accepts:
+            return 0
+        data = found.prefix + payload
+        if len(data) > found.payload_max() or not self._has_room_for_all(found):
+            return 0
+        self.sent += 1
+        sequence = self._submit(found.ids, data, now_ns)
+        if found.to_self:
+            self._forget_delivered()
+        return sequence - self._surplus
+
+    def _has_room_for_all(self, targets: TargetSet) -> bool:
+        if targets.to_self and not self._inbox.has_room_for_own(self._limits.window):
+            return False
+        if self._is_spacious():
+            return True
+        return self.has_room() and all(self.has_share(session) for session in targets.sessions)
 
     def wants_flush(self) -> bool:
         """Whether so much waits to be written that it should not wait for the end of the turn."""

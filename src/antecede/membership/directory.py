@@ -22,6 +22,7 @@ from antecede.membership.handshake_crypto import Envelope, HandshakeCrypto, Hand
 from antecede.membership.identity import DerivedTokens, Identity, TokenSource
 from antecede.membership.newcomers import Newcomers
 from antecede.membership.refusals import Denials, RefusalReporter
+from antecede.membership.target_sets import TargetSets
 from antecede.transport.datagram import Datagram
 from antecede.transport.peer_lifecycle import MET, STAYING
 from antecede.transport.session import ME, Session
@@ -93,6 +94,7 @@ class Directory:
         "expelled_speakers",
         "has_met",
         "stale",
+        "target_sets",
     )
 
     def __init__(
@@ -117,6 +119,7 @@ class Directory:
         # Strangers that were let in and have not been met, in the order in which they came.
         self._unmet_strangers: dict[str, None] = {}
         self.by_name: Final[dict[str, Contact]] = {}
+        self.target_sets: Final = TargetSets()
         self._refused: Final = RefusalReporter(reports, self.by_name)
         self.denials: Final = Denials(me, out, self._refused)
         self._let_in: Final = RefusalReporter(reports, self.by_name)
@@ -190,6 +193,7 @@ class Directory:
     def remove(self, contact: Contact) -> None:
         """Forget a contact; greetings of that name are refused from now on."""
         del self.by_name[contact.name]
+        self.target_sets.forget()
         self._newcomers.forget(contact.name)
         self._unmet_strangers.pop(contact.name, None)
         self.end_session(contact.session)

@@ -10,6 +10,7 @@ from antecede.runtime.config.settings import Settings
 from antecede.runtime.content import Content
 from antecede.runtime.errors import PayloadTooLarge, PeerAway, UnknownPeer
 from antecede.transport.peer_lifecycle import MET
+from antecede.transport.session import Session
 from antecede.wire.handshake import ENVELOPE_VERSION
 
 
@@ -31,6 +32,10 @@ def chosen_targets(
     directory: Directory, target: object, content: Content, settings: Settings
 ) -> Targets:
     """The peers among the targets, and whether this node is one; a `LocalError` if none can be."""
+    found = directory.target_sets.find(tuple(target)) if isinstance(target, list | tuple) else None
+    if found is not None and found.payload_max() > 0:
+        known = Targets(found.contacts, found.to_self, [], [])
+        return with_data(known, content.sealed(found.names), settings)
     me = settings.name
     names = [target] if isinstance(target, str) else target
     if not isinstance(names, Iterable) or isinstance(names, bytes):
@@ -40,7 +45,6 @@ def chosen_targets(
     told: list[str] = []
     takes_envelopes = True
     to_self = False
-    limit = settings.payload_limit
     for name in names:
         if name == me and not to_self:
             to_self = True
@@ -53,11 +57,9 @@ def chosen_targets(
                 targets.left_out.append(contact.name)
                 continue
             targets.awaited.append(contact.name)
-        elif contact.session.lifecycle.phase == MET:
-            limit = min(limit, contact.session.payload_limit)
-            if contact.session.version < ENVELOPE_VERSION:
-                takes_envelopes = False
-                check_plain(content, contact.name)
+        elif is_older(contact.session):
+            takes_envelopes = False
+            check_plain(content, contact.name)
         targets.contacts.append(contact)
         told.append(contact.name)
     left_out = targets.left_out
@@ -65,14 +67,29 @@ def chosen_targets(
         raise PeerAway(left_out[0])
     if not targets.contacts and not to_self:
         raise LocalError("no targets: a message needs at least one")
+    if len(told) == len(chosen) + to_self and not targets.awaited:
+        directory.target_sets.remember(tuple(told), targets.contacts, to_self)
     data = content.sealed(told) if takes_envelopes else content.payload
+    return with_data(replace(targets, to_self=to_self), data, settings)
+
+
+def with_data(targets: Targets, data: bytes, settings: Settings) -> Targets:
+    """The same with what is sent to them; `PayloadTooLarge` if one of them takes less."""
+    limit = settings.payload_limit
+    for contact in targets.contacts:
+        limit = min(limit, int(contact.session.payload_limit))
     if len(data) > limit:
         raise PayloadTooLarge(len(data), limit)
     if settings.order == "none":
         for contact in targets.contacts:
             if len(data) > contact.session.payload_max:
                 raise PayloadTooLarge(len(data), int(contact.session.payload_max), unordered=True)
-    return replace(targets, to_self=to_self, data=data)
+    return replace(targets, data=data)
+
+
+def is_older(session: Session) -> bool:
+    """Whether a peer runs a version that knows no envelopes."""
+    return session.lifecycle.phase == MET and session.version < ENVELOPE_VERSION
 
 
 def check_plain(content: Content, name: str) -> None:

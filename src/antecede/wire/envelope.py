@@ -45,6 +45,10 @@ HEADERS_MAX: Final = 256
 TARGETS_MAX: Final = 4096
 """An envelope has at most 256 headers and names at most 4,096 targets."""
 
+KNOWN_MAX: Final = 64
+KNOWN_SIZE_MAX: Final = 4096
+"""Up to 64 envelopes of up to 4,096 bytes are remembered by those who read them."""
+
 NO_HEADERS: Final[dict[str, bytes]] = {}
 NO_TARGETS: Final[tuple[str, ...]] = ()
 
@@ -141,12 +145,6 @@ def envelope_size(data: bytes) -> i64:
     return reader.position() + size
 
 
-def open_envelope(data: bytes) -> tuple[Envelope, bytes]:
-    """What `seal_envelope` was given; `RemoteError` on anything that it does not make."""
-    size = envelope_size(data)
-    return read_envelope(data[:size]), data[size:]
-
-
 def read_envelope(data: bytes) -> Envelope:
     """What `envelope_bytes` was given; `RemoteError` on anything that it does not make."""
     reader = WireReader(data, len(MARK))
@@ -230,3 +228,52 @@ def checked_count(reader: WireReader, limit: i64) -> i64:
     if count == 0 or count > limit:
         raise RemoteError(f"{count} items in an envelope, where 1 to {limit} are possible")
     return count
+
+
+@final
+class KnownEnvelope:
+    """An envelope, and the bytes that it was read from."""
+
+    __slots__ = ("data", "envelope")
+
+    def __init__(self, data: bytes, envelope: Envelope) -> None:
+        self.data: Final = data
+        self.envelope: Final = envelope
+
+
+@final
+class EnvelopeMemory:
+    """Envelopes that were read: who sends to several sends to the same ones again and again."""
+
+    __slots__ = ("_known", "_last")
+
+    def __init__(self) -> None:
+        self._known: Final[dict[bytes, KnownEnvelope]] = {}
+        self._last = KnownEnvelope(envelope_bytes(Envelope()), Envelope())
+
+    def open(self, data: bytes) -> tuple[Envelope, bytes]:
+        """What `seal_envelope` was given; `RemoteError` on anything that it does not make."""
+        last = self._last
+        if data.startswith(last.data):
+            return last.envelope, data[len(last.data) :]
+        size = envelope_size(data)
+        written = data[:size]
+        known = self._known.get(written)
+        if known is None:
+            known = KnownEnvelope(written, read_envelope(written))
+            if known.envelope.kind == MESSAGE and size <= KNOWN_SIZE_MAX:
+                if len(self._known) >= KNOWN_MAX:
+                    self._known.clear()
+                self._known[written] = known
+        if known.envelope.kind == MESSAGE:
+            self._last = known
+        return known.envelope, data[size:]
+
+
+MEMORY: Final = EnvelopeMemory()
+"""One for all nodes of a process: what is read from the same bytes is the same."""
+
+
+def open_envelope(data: bytes) -> tuple[Envelope, bytes]:
+    """What `seal_envelope` was given; `RemoteError` on anything that it does not make."""
+    return MEMORY.open(data)

@@ -286,11 +286,13 @@ def test_the_quick_way_of_sending_declines_what_needs_care() -> None:
     group.run_for(SECOND)
     quick = group.nodes[ANN].sending.send_fast
     now_ns = group.now_ns
-    assert [quick(CAT, b"x", now_ns), quick(BOB, "x", now_ns), quick([BOB], b"x", now_ns)] == [
+    assert [quick(CAT, b"x", now_ns), quick(BOB, "x", now_ns), quick([CAT], b"x", now_ns)] == [
         0
     ] * 3
-    assert quick(BOB, bytes(1_145), now_ns) == 0
-    assert [quick(BOB, bytes(1_144), now_ns), quick(BOB, b"x", now_ns)] == [1, 2]
+    for several in ([], [7], [ANN, BOB], [BOB, BOB], [BOB, [BOB]], {BOB}, 7):
+        assert quick(several, b"x", now_ns) == 0, several
+    assert quick([BOB], bytes(1_145), now_ns) == quick(BOB, bytes(1_145), now_ns) == 0
+    assert [quick(BOB, bytes(1_144), now_ns), quick([BOB], b"x", now_ns)] == [1, 2]
     assert quick(BOB, b"x", now_ns) == 0, "there is no room"
     group.run_until(group.drained)
     assert quick(BOB, b"x", group.now_ns) == 3

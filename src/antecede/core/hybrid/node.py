@@ -33,6 +33,7 @@ class HybridProcess(HybridRecords):
         "_peers", "_unacked", "_open", "_open_bytes", "_next_sequence", "_settled", "_released",
         "_missing", "_alarms", "_fence", "_met", "_change_log",
     )  # fmt: skip
+    ASIDE: ClassVar[tuple[str, ...]] = ("_several",)
 
     # The list-returning face.
 

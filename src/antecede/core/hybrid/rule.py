@@ -70,7 +70,14 @@ from antecede.core.checks import (
 from antecede.core.errors import BufferFull, LocalError
 from antecede.core.expulsion import ExpulsionProcess
 from antecede.core.hybrid.permits import MissingPermits
-from antecede.core.hybrid.state import HybridPeer, Peers, PermitsToSend, SentEntry, SentWindow
+from antecede.core.hybrid.state import (
+    HybridPeer,
+    Peers,
+    PermitsToSend,
+    SentEntry,
+    SentWindow,
+    TargetPlaces,
+)
 from antecede.core.in_order import check_predecessor
 from antecede.core.packets import Ack, Ask, DataPacket, Message, Permit
 from antecede.core.process import NEVER_NS, Outbox
@@ -135,6 +142,8 @@ class HybridRule(ExpulsionProcess):
         self._released: i64 = 1
         self._missing = MissingPermits()
         self._due = PermitsToSend()
+        # The targets of the last message to several: peers keep their places for good.
+        self._several: TargetPlaces | None = None
         # Last, for what is set before it is known to be there, and compiled code does not ask.
         super().__init__(me, patience_ns)
 
@@ -169,6 +178,9 @@ class HybridRule(ExpulsionProcess):
             known = self._peers.find(target) if 0 <= target < ID_LIMIT else None
             if known is not None:
                 return known.alone, False
+        several = self._several
+        if several is not None and targets == several.targets:
+            return several.places, several.to_self
         return self._places_of(targets)
 
     def _places_of(self, targets: list[int]) -> tuple[vec[i64], bool]:
@@ -184,6 +196,8 @@ class HybridRule(ExpulsionProcess):
                 to_self = True
             else:
                 raise LocalError(f"unknown target {target}: it is not one of the processes")
+        if len(places) > 1:
+            self._several = TargetPlaces(list(targets), places, to_self)
         return places, to_self
 
     # Submit.
@@ -471,10 +485,10 @@ class HybridRule(ExpulsionProcess):
             if entry.unsent > 0:
                 if entry.permits_before > first_missing and not self._is_exempt(entry):
                     break
-                for place in entry.targets:
-                    peer = self._peers.all[place]
-                    if peer.last_transmitted < entry.sequence:
-                        self._transmit_first(peer, entry, now_ns, outbox)
+                if len(entry.targets) > 1:
+                    self._transmit_to_several(entry, now_ns, outbox)
+                else:
+                    self._transmit_first(self._peers.all[entry.targets[0]], entry, now_ns, outbox)
             index += 1
         self._released = index
         if self._overtakes and first_missing < self._missing.next:
@@ -505,17 +519,38 @@ class HybridRule(ExpulsionProcess):
         previous = peer.transmit_first(entry, now_ns)
         self._transmit_copy(peer, entry, previous, outbox)
 
+    def _transmit_to_several(self, entry: SentEntry, now_ns: i64, outbox: Outbox) -> None:
+        """first_send to each that it was not sent to; copies that are alike share a packet."""
+        packet: DataPacket | None = None
+        for place in entry.targets:
+            peer = self._peers.all[place]
+            if peer.last_transmitted < entry.sequence:
+                self._alarms.start(peer, now_ns)
+                previous = peer.transmit_first(entry, now_ns)
+                packet = self._transmit_copy(peer, entry, previous, outbox, packet)
+
     def _transmit_copy(
-        self, peer: HybridPeer, entry: SentEntry, previous: i64, outbox: Outbox
-    ) -> None:
-        """Flagged if its permit does not hold yet, also when it is transmitted again."""
+        self,
+        peer: HybridPeer,
+        entry: SentEntry,
+        previous: i64,
+        outbox: Outbox,
+        like: DataPacket | None = None,
+    ) -> DataPacket:
+        """Flagged if its permit does not hold yet, also when it is transmitted again.
+
+        A packet `like` this one that has left for another is this one.
+        """
         sequence = entry.sequence
         flagged = sequence > self._frontier(peer)
         if not flagged:
             peer.raise_permitted_up_to(sequence)
-        message = entry.message
-        assert message is not None, "a copy that is not acknowledged keeps its message"
-        peer.transmit(DataPacket(message, previous, flagged), outbox)
+        if like is None or like.previous != previous or like.flagged != flagged:
+            message = entry.message
+            assert message is not None, "a copy that is not acknowledged keeps its message"
+            like = DataPacket(message, previous, flagged)
+        peer.transmit(like, outbox)
+        return like
 
     # Without a peer: gone for good, or expelled.
 

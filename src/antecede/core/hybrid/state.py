@@ -91,6 +91,19 @@ class SentEntry:
 
 
 @final
+@mypyc_attr(acyclic=True)
+class TargetPlaces:
+    """The targets of a message, and their places: the next one is often for the same."""
+
+    __slots__ = ("places", "targets", "to_self")
+
+    def __init__(self, targets: list[int], places: vec[i64], to_self: bool) -> None:
+        self.targets: Final = targets
+        self.places: Final = places
+        self.to_self: Final = to_self
+
+
+@final
 class SentWindow(SlidingWindow):
     """A sliding array of entries, which are also found by their ids."""
 
