@@ -36,6 +36,7 @@ from antecede.runtime.input_lines import InputLines
 from antecede.runtime.leaving import Linger
 from antecede.runtime.node import Node
 from antecede.runtime.observe.http_server import serve_metrics
+from antecede.runtime.observe.recent_events import KINDS
 from antecede.runtime.opening import NodeOpening
 from antecede.units import duration_text
 from antecede_cli.request_lines import RequestLines, failure
@@ -161,6 +162,10 @@ def json_line(record: dict[str, object], *, escape: bool) -> str:
 FURTHER_BYTES: Final = 1 << 16
 """A line may have 64 KiB besides its payload."""
 
+TIMEOUT_SECONDS_MAX: Final = 10**9
+TIMEOUT_RANGE: Final = f"from 0 to {TIMEOUT_SECONDS_MAX:,}"
+"""A request may time out after 30 years."""
+
 ID_DEPTH_MAX: Final = 64
 """An id may be nested 64 deep: it must be written again, from deeper in the program."""
 
@@ -168,28 +173,6 @@ NOTICE_SECONDS: Final = 1.0
 """If leaving takes longer than 1 s, a line in the log says for whom the node waits."""
 
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
-
-EVENTS: Final = {
-    reports.PeerMet: "met",
-    reports.PeerRestarted: "restarted",
-    reports.PeerMoved: "moved",
-    reports.PathNarrow: "narrow",
-    reports.PeerSilent: "silent",
-    reports.PeerBack: "back",
-    reports.PeerLeft: "left",
-    reports.Undeliverable: "undeliverable",
-    reports.PeerExpelled: "expelled",
-    reports.NodeFenced: "fenced",
-    reports.Split: "split",
-    reports.TooLarge: "too_large",
-    reports.PeerRefused: "refused",
-    reports.StrangerSeen: "stranger",
-    reports.Joined: "joined",
-    reports.Left: "left",
-    reports.SnapshotProgress: "progress",
-    reports.RoomSplit: "split",
-}
-"""What the reports are called on standard output."""
 
 log = logging.getLogger(__name__)
 
@@ -434,14 +417,22 @@ async def answer(
 
 async def ask(requests: RequestLines, request: dict[str, object]) -> dict[str, object] | None:
     """Send the request that a line is; its reply, or why there is none, comes later."""
-    name, identity, timeout = request["request"], request.get("id"), request.get("timeout")
+    name, identity = request["request"], request.get("id")
     if not isinstance(name, str):
         raise BadLine('"request" is the name of a peer', identity)
-    if timeout is not None and (
-        isinstance(timeout, bool) or not isinstance(timeout, int | float) or timeout < 0
-    ):
-        raise BadLine('"timeout" is a number of seconds', identity)
+    timeout = read_timeout(request, identity)
     return await requests.ask(name, read_payload(request, identity), timeout, identity)
+
+
+def read_timeout(request: dict[str, object], identity: object) -> float | None:
+    """How long a request waits for its reply; None if it says nothing of that."""
+    timeout = request.get("timeout")
+    if timeout is None:
+        return None
+    is_switch = isinstance(timeout, bool)
+    if isinstance(timeout, int | float) and not is_switch and 0 <= timeout <= TIMEOUT_SECONDS_MAX:
+        return timeout
+    raise BadLine(f'"timeout" is a number of seconds, {TIMEOUT_RANGE}', identity)
 
 
 def expel(node: Node, request: dict[str, object]) -> dict[str, object] | None:
@@ -594,6 +585,6 @@ def event_record(report: Report) -> dict[str, object]:
     if isinstance(report, reports.NodeFenced):
         # Every line has a peer: here the one that said so. The node itself is no peer of its own.
         fields["node"], fields["name"] = fields["name"], fields.pop("told_by")
-    record: dict[str, object] = {"event": EVENTS[type(report)], "peer": fields.pop("name")}
+    record: dict[str, object] = {"event": KINDS[type(report)], "peer": fields.pop("name")}
     record.update({key: value for key, value in fields.items() if value is not None})
     return record

@@ -31,6 +31,9 @@ SUBCOMMANDS: Final = {
     "node": Subcommand(
         "antecede_cli.messaging.node", "Run one node: JSON lines in, JSON lines out.", MESSAGING
     ),
+    "top": Subcommand(
+        "antecede_cli.messaging.top", "Show a cluster of nodes in the terminal.", MESSAGING
+    ),
     "mcp": Subcommand(
         "antecede_cli.messaging.mcp", "Run one node for an agent: tools over MCP.", MESSAGING
     ),

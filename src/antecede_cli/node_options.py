@@ -21,7 +21,7 @@ OPTIONS: Final = {"peers": "--peer", "peer_keys": "--peer-key"}
 
 WITH_OPTIONS: Final = (
     "name", "bind", "peers", "key", "peer_keys", "cluster_key", "insecure", "order", "journal",
-    "trace", "linger", "expel",
+    "trace", "linger", "expel", "http",
 )  # fmt: skip
 OTHER_SETTINGS: Final = [name for name in SETTING_NAMES if name not in (*WITH_OPTIONS, "confirm")]
 """Settings without an option of their own; deliveries are always confirmed by this command."""
@@ -88,6 +88,11 @@ OPTIONS_OF_SETTINGS: Final = (
         "by a node that more than half of all members answer. after:30s: after 30 s, by any node; "
         "if the network splits, both halves go on apart. manual: never.  [default: majority:10s; "
         "manual with order fifo or none]",
+    ),
+    click.option(
+        "--http",
+        metavar="HOST:PORT",
+        help="Serve what antecede top and antecede dashboard show there, and tell the peers where.",
     ),
     click.option(
         "--set",

@@ -4,7 +4,7 @@ One file at a time, `journal-N.log`: a snapshot of what was known when it was be
 commit since. When the commits outgrow the snapshot, a new file is begun with a new snapshot, and
 the old one is deleted once the new one is safe; so the size follows the state, not the history.
 
-Calls come from one thread at a time. `commit` and `begin_anew` touch the disk and may take as long
+Calls come from one thread at a time. `commit` and `rotate_file` touch the disk and may take as long
 as disks take; whoever must not wait calls them from a thread.
 
 Failures: no room (`JournalFull`) leaves everything as it was, and the same commit can be tried

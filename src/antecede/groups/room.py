@@ -5,7 +5,7 @@ The idea: a sponsor S adds a joiner X, tells its view, and gives X a snapshot. U
 *holds* what comes directly until S says that all have marked. All of it are causal messages, and
 causal order alone is enough.
 
-The names are those of the rule in `docs/protocols/rooms.md`:
+The names are those of the specification:
 
     known, left    grow only;   view = known - left - E - me
     E              who is expelled, as far as taken from the queue: `expelled`
@@ -108,6 +108,21 @@ class Attempt:
         self.held: list[Publication] = []
         self.kept_bytes: i64 = 0
 
+    def clone(self) -> "Attempt":
+        """The same, to go another way."""
+        copy = Attempt()
+        copy._copy(self)
+        return copy
+
+    def _copy(self, other: "Attempt") -> None:
+        self.snapshot = other.snapshot
+        self.has_bytes = other.has_bytes
+        self.is_marked = other.is_marked
+        self.cnt = dict(other.cnt)
+        self.passed = list(other.passed)
+        self.held = list(other.held)
+        self.kept_bytes = other.kept_bytes
+
     def hold(self, publication: Publication) -> None:
         """It came directly."""
         self.kept_bytes += len(publication.payload) + PUBLICATION_COST
@@ -154,8 +169,6 @@ class Room:
         self.known: Final[dict[MemberId, Contact]] = {me: contact}
         self.left: Final[dict[MemberId, None]] = {}
         self.expelled: Final = dict(expelled)
-        # Our own former lives are over, whether anybody has said so or not.
-        self.expelled[me.name] = max(expelled.get(me.name, 0), int(me.incarnation) - 1)
         self.cnt: dict[MemberId, int] = {}
         self.att: Final[dict[MemberId, int]] = {}
         self.jobs: Final[dict[MemberId, Job]] = {}
@@ -661,6 +674,34 @@ class Room:
             if is_ours and self.joining is not None:
                 self._end_attempt(ANOTHER_ROOM, effects)
 
+    def clone(self) -> "Room":
+        """The same room, to go another way: for those who search through all interleavings."""
+        copy = Room(self.room, self.me, self.known[self.me], self.expelled, int(self.attempt))
+        copy._copy(self)
+        return copy
+
+    def _copy(self, other: "Room") -> None:
+        self.known.update(other.known)
+        self.left.update(other.left)
+        self.cnt = dict(other.cnt)
+        self.att.update(other.att)
+        for joiner, job in other.jobs.items():
+            self.jobs[joiner] = Job(job.attempt, dict(job.missing))
+        self.joining = None if other.joining is None else other.joining.clone()
+        self.sponsor = other.sponsor
+        self.is_leaving = other.is_leaving
+        self.is_over = other.is_over
+        self.dropped = other.dropped
+        self.revision = other.revision
+        self._asked = other._asked
+        self._shown = other._shown
+        self._backlog = list(other._backlog)
+        self._refusals = other._refusals
+        self._turn = other._turn
+        self._latest.update(other._latest)
+        self._strangers.update(other._strangers)
+        self._others.update(other._others)
+
     # After a restart.
 
     def state(self) -> RoomState:
@@ -735,7 +776,8 @@ class Room:
 
     def _is_in_view(self, member: MemberId) -> bool:
         is_out = member in self.left or is_expelled(self.expelled, member)
-        return member in self.known and not is_out and member != self.me
+        # Our own former lives are over, whether anybody has said so or not.
+        return member in self.known and not is_out and member.name != self.me.name
 
     def names(self) -> tuple[str, ...]:
         """The nodes of the view, each once."""

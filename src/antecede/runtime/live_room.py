@@ -158,6 +158,18 @@ class LiveRoom(RoomKeeper):
             return False
         return self._rooms.is_read() if self.lane is None else self.lane.is_finished()
 
+    def enter_through(self, via: str) -> None:
+        """This one is asked when no member is known."""
+        self.via = via
+
+    def begin_send(self) -> None:
+        """The application says something."""
+        self.sends += 1
+
+    def end_send(self) -> None:
+        """It learns that it has been said, or not, before anything else happens."""
+        self.sends -= 1
+
     def begin_again(self, rule: Rule) -> None:
         """Nobody has heard of this room, or of this node in it: it is another one now."""
         self.rule = rule

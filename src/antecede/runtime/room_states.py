@@ -37,7 +37,7 @@ PART: Final = 1
 Key: TypeAlias = tuple[str, MemberId, int]
 """A room by its name, who joins it, and with which attempt."""
 
-Send: TypeAlias = Callable[[str, Content], Awaitable[int]]
+Send: TypeAlias = Callable[[str, Content], Awaitable[object]]
 
 log = logging.getLogger(__name__)
 

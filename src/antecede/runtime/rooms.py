@@ -99,7 +99,7 @@ class Rooms(RoomWords):
         tell: Callable[[Report], None],
         callbacks: Callbacks,
         check_may_send: Callable[[], None],
-        send: Callable[[str, Content], Awaitable[int]],
+        send: Callable[[str, Content], Awaitable[object]],
     ) -> None:
         self.settings: Final = settings
         self._endpoint: Final = endpoint
@@ -199,7 +199,8 @@ class Rooms(RoomWords):
 
     async def _enter(self, room: LiveRoom, via: str) -> None:
         """Ask until somebody takes this node in."""
-        room.via = via = await self._contacts.meet(via, self._progress)
+        via = await self._contacts.meet(via, self._progress)
+        room.enter_through(via)
         if room.rule.me.incarnation != self._endpoint.incarnation:
             # The number may change until the first peer is met.
             me, rule = self._me(int(room.rule.me.joins)), room.rule
@@ -255,7 +256,7 @@ class Rooms(RoomWords):
         """Say something in a room: the number of what this node has said there."""
         data = escaped(payload_bytes(payload))
         targets = self._targets(room, data)
-        room.sends += 1
+        room.begin_send()
         try:
             paced = self._endpoint.sending.wants_flush()
             if paced:
@@ -275,7 +276,7 @@ class Rooms(RoomWords):
             assert timeout is not None, "or it would not be over"
             raise TimedOut("send", timeout, f"to the room {room.name!r}") from None
         finally:
-            room.sends -= 1
+            room.end_send()
             self._loop.call_soon(self.go_on)
 
     def _targets(self, room: LiveRoom, data: bytes) -> Targets:
