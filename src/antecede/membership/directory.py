@@ -337,7 +337,7 @@ class Directory:
     def _report_foreign(self, address: object, reason: str, now_ns: i64) -> None:
         """Tell, once, why somebody who should be a peer is not understood.
 
-        Anybody can ask for that, so it is looked into only so often.
+        Anybody can ask for that, so it is looked into at most once per ms.
         """
         if now_ns < self._foreign_at_ns:
             return

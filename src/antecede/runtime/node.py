@@ -347,14 +347,14 @@ class Node:
             self._turn.soon()
         return sequence
 
-    async def request(
+    def request(
         self,
         name: str,
         payload: Payload,
         timeout: float | None = None,
         *,
         headers: Headers | None = None,
-    ) -> InboundMessage:
+    ) -> Coroutine[None, None, InboundMessage]:
         """Send a request to one peer, wait for its reply, and return that.
 
         The other side answers with `await message.reply(...)`. `RequestFailed` says why there is no
@@ -363,8 +363,8 @@ class Node:
         its turn behind what was delivered here before it, unless the task that asks is the one
         that would read that, or nobody reads.
         """
-        self._check_open()
-        return await self._requests.request(name, payload, headers, timeout)
+        self._guard.check()
+        return self._requests.request(name, payload, headers, timeout)
 
     @property
     def _awaits_replies(self) -> bool:

@@ -31,6 +31,9 @@ PART_BYTES: Final = 32 << 10
 PARTS_ASKED: Final = 8
 """Eight parts are asked for before the first of them has come."""
 
+STEPS: Final = 64
+"""How far it is, is told some 64 times, however large the state is."""
+
 ASK: Final = 0
 PART: Final = 1
 
@@ -53,6 +56,7 @@ class Fetching:
     done: Callable[[bytes | None], None]
     data: bytearray = field(default_factory=bytearray)
     asked: int = 0
+    told: int = 0
 
 
 class RoomStates:
@@ -121,7 +125,9 @@ class RoomStates:
             return
         fetching.data += part
         if len(fetching.data) < fetching.length and part:
-            fetching.progress(len(fetching.data), fetching.length)
+            if len(fetching.data) >= fetching.told + fetching.length // STEPS:
+                fetching.told = len(fetching.data)
+                fetching.progress(fetching.told, fetching.length)
             self._ask(key, fetching)
             return
         del self._fetching[key]
