@@ -13,9 +13,9 @@ late, one crashes and comes back. Every way between two processes takes 1 to 40 
     pubsub    channels of two brokers, as a cluster of Redis has them: one order per channel
     nats      subjects of a real NATS server, which is one place for everything
 
-Counted by `antecede_audit.judge` from what every agent has said and read: `early`, effects that were
-read before their cause. Beside it: `held`, words that arrived and wait for ever; `lost`, words that
-a member never got; `stale`, words from before it came that an agent still does not know at the end.
+Counted by `antecede_audit.judge` from what every agent has said and read: `early`, effects that
+were read before their cause. Beside it: `held`, words that arrived and wait for ever; `lost`, words
+that a member never got; `stale`, words from before it came that an agent does not know at the end.
 """
 
 import argparse
@@ -29,6 +29,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
@@ -89,19 +90,28 @@ class Log:
         self.rows: Final[list[dict[str, object]]] = []
         self._processes: Final[dict[str, int]] = {}
         self._positions: Final[dict[int, int]] = defaultdict(int)
+        # Who has said a word: somebody who comes back is another process.
+        self._authors: Final[dict[WordId, int]] = {}
+
+    def come(self, name: str) -> None:
+        """An agent is there, with nothing in its memory."""
+        self._processes[name] = len(self._positions)
+        self._positions[self._processes[name]] = 0
 
     def add(self, kind: str, who: str, word: Word, target: str) -> None:
         """Somebody has said or read something."""
-        process = self._process(who)
+        process = self._processes[who]
         event = Event(
-            process, self._positions[process], kind, self._process(word.author), word.number,
-            self._process(target), time_ns=time.monotonic_ns(),
-        )  # fmt: skip
+            process=process,
+            position=self._positions[process],
+            kind=kind,
+            sender=self._authors.setdefault(word.id, process),
+            sequence=word.number,
+            target=self._processes[target],
+            time_ns=time.monotonic_ns(),
+        )
         self._positions[process] += 1
         self.rows.append(asdict(event))
-
-    def _process(self, name: str) -> int:
-        return self._processes.setdefault(name, len(self._processes))
 
 
 class Way(ABC):
@@ -197,22 +207,22 @@ class Parents(Way):
         self._read[word.author].add(word.id)
         for name in to:
             line = self._lines.between(word.author, name)
-            line.after(lambda name=name: self._arrive(name, word))  # type: ignore[misc]
+            line.after(partial(self._arrive, name, self._waiting[name], word))
 
     async def crash(self, name: str) -> None:
         self._read.pop(name)
         self._waiting.pop(name)
 
-    def _arrive(self, name: str, word: Word) -> None:
-        if name not in self._waiting:
-            return
-        self._waiting[name].append(word)
+    def _arrive(self, name: str, waiting: list[Word], word: Word) -> None:
+        if waiting is not self._waiting.get(name):
+            return  # It was for somebody who has crashed.
+        waiting.append(word)
         read, progress = self._read[name], True
         while progress:
-            ready = [one for one in self._waiting[name] if read.issuperset(one.parents)]
+            ready = [one for one in waiting if read.issuperset(one.parents)]
             progress = bool(ready)
             for one in ready:
-                self._waiting[name].remove(one)
+                waiting.remove(one)
                 read.add(one.id)
                 self.readers[name](one)
 
@@ -246,7 +256,7 @@ class PubSub(Way):
         for name in self._channels[channel]:
             if name != word.author:
                 line = self._lines.between(broker, name)
-                line.after(lambda name=name: self.readers[name](word))  # type: ignore[misc]
+                line.after(partial(self.readers[name], word))
 
     async def crash(self, name: str) -> None:
         for members in self._channels.values():
@@ -282,11 +292,12 @@ class Nats(Way):
         await self.enter(name, f"to.{name}")
 
     async def enter(self, name: str, room: str) -> None:
+        reader = self.readers[name]
+
         async def arrive(message: Any) -> None:  # noqa: ANN401 of a package that may not be installed
             word = Word.unpacked(message.data)
             if word.author != name:
-                line = self._lines.between("server", name)
-                line.after(lambda: self.readers[name](word))
+                self._lines.between("server", name).after(partial(reader, word))
 
         await subscribe(self._clients[name], room, arrive)
 
@@ -333,21 +344,22 @@ class Rooms(Way):
     async def come(self, name: str) -> None:
         peers = self._proxy.peers_of(name)
         self._nodes[name] = await open_node(name, peers=peers, settings={"meet_within": 0.5})
-        self._minutes[name].clear()
+        self._minutes[name] = {}
         self._reading[name] = asyncio.create_task(self._read(name))
 
     async def _read(self, name: str) -> None:
+        reader = self.readers[name]
         async for message in self._nodes[name]:
             word = Word.unpacked(message.payload)
             self._minutes[name][word.id] = None
-            self.readers[name](word)
+            reader(word)
 
     async def enter(self, name: str, room: str) -> None:
         others = [one for one, entered in self._rooms if entered == room and one != name]
         minutes = self._minutes[name]
 
         def restore(state: bytes) -> None:
-            minutes.update(dict.fromkeys(json.loads(state)))
+            minutes.update(dict.fromkeys(map(tuple, json.loads(state))))
 
         self._rooms[name, room] = await self._nodes[name].join(
             room,
@@ -394,7 +406,8 @@ class Discussion:
         self._words: Final[list[Word]] = []
         self._owed: Final[dict[tuple[WordId, str], None]] = {}
         self._came: Final[dict[str, int]] = {}
-        self._alive: Final[set[str]] = set()
+        # How often each has come and crashed: odd while it is there.
+        self._lives: Final[dict[str, int]] = defaultdict(int)
         self._votes: Final[dict[int, int]] = defaultdict(int)
         self._decided = asyncio.Event()
         self._tasks: Final[set[asyncio.Task[None]]] = set()
@@ -420,8 +433,9 @@ class Discussion:
             task.cancel()
 
     async def _come(self, name: str) -> None:
-        self._alive.add(name)
-        self.way.readers[name] = lambda word: self._on_word(name, word)
+        life = self._lives[name] = self._lives[name] + 1
+        self.log.come(name)
+        self.way.readers[name] = partial(self._on_word, name, life)
         await self.way.come(name)
         self._came[name] = len(self._words)
         for room in self._rooms_of(name):
@@ -432,7 +446,7 @@ class Discussion:
         """Crash, and come again with an empty memory, as another process of the log."""
         for members in self._members.values():
             members.pop(name, None)
-        self._alive.discard(name)
+        self._lives[name] += 1
         await self.way.crash(name)
         self._owed_by_none(name)
         self._read[name].clear()
@@ -447,8 +461,8 @@ class Discussion:
         for debt in [debt for debt in self._owed if debt[1] == name]:
             del self._owed[debt]
 
-    def _on_word(self, name: str, word: Word) -> None:
-        if name not in self._alive:
+    def _on_word(self, name: str, life: int, word: Word) -> None:
+        if self._lives[name] != life:
             return
         self.log.add("delivered", name, word, name)
         self.delays_ms.append((time.monotonic_ns() - self._sent_ns[word.id]) / 1e6)
@@ -485,7 +499,7 @@ class Discussion:
     async def _say(
         self, name: str, kind: str, topic: int, room: str, to: Sequence[str] = ()
     ) -> None:
-        if name not in self._alive:
+        if self._lives[name] % 2 == 0:
             return
         self._said[name] += 1
         frontier, self._frontier[name] = tuple(self._frontier[name]), []
@@ -496,7 +510,7 @@ class Discussion:
         if room:
             self._words.append(word)
         for target in targets:
-            if target in self._alive:
+            if self._lives[target] % 2 == 1:
                 self.log.add("submitted", name, word, target)
                 self._owed[word.id, target] = None
         with suppress(Exception):  # Who crashes while it speaks has not said it.
