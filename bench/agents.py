@@ -130,7 +130,8 @@ class Way(ABC):
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Everything ends."""
+        for name in list(self.readers):
+            await self.crash(name)
 
     @abstractmethod
     async def come(self, name: str) -> None:

@@ -1,27 +1,27 @@
 """State that the members of a room share: a dictionary and a counter.
 
-Both are examples of how to build on a room. A change is made here and published in one step, every
-member applies it once and after its causes, and a late joiner begins with a copy. So a counter is a
-number, and a dictionary needs a rule only for writes of which neither happened before the other.
+Both are examples of how to build on a room. What one member changes every other member changes
+once, after its causes, and a late joiner begins with a copy. So a counter is a number, and a
+dictionary needs a rule only for writes of which neither happened before the other.
 
     prices = await SharedDict.join(node, "prices", via="alice")
-    prices["apple"] = 3
+    await prices.set("apple", 3)
+    prices["apple"]
 
-Changes do not wait: with a full send buffer they raise `BufferFull`, and nothing has changed.
-Members that were told of the last changes of one who died, and those who were not, may differ until
-somebody writes again: nobody else has these changes.
+Not promised: if a member dies while its last changes are under way, some members may have got them
+and others not. They differ in these until somebody writes again.
 """
 
 import asyncio
 import json
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Self, TypeAlias
 
 from antecede.core.errors import LocalError
 from antecede.runtime.node import Node
-from antecede.runtime.rooms import Room
+from antecede.runtime.room import Room
 
 log = logging.getLogger(__name__)
 
@@ -58,17 +58,17 @@ class SharedState(ABC):
         await self.room.leave()
         await self._reading
 
-    def _publish(self, change: Json) -> None:
-        """Tell the others, and make the change here in the same step.
+    async def _publish(self, change: Json) -> None:
+        """Tell the others, and make the change here.
 
-        Between the two steps a joiner could be given a copy, and would have the change twice, or
-        never.
+        Nothing happens between the two: a room gives no copy to a joiner before `send` has returned
+        and its caller waits for something else.
         """
         try:
             data = json.dumps(change, allow_nan=False).encode()
         except (TypeError, ValueError) as error:
             raise LocalError(f"this cannot be shared, as JSON cannot say it: {error}") from None
-        self.room.try_send(data)
+        await self.room.send(data)
         self._apply(json.loads(data))
 
     async def _read(self) -> None:
@@ -98,7 +98,7 @@ class SharedState(ABC):
         """What `_state` has made at a member."""
 
 
-class SharedDict(SharedState, MutableMapping[str, Json]):
+class SharedDict(SharedState, Mapping[str, Json]):
     """A dictionary of which every member has a copy; reading it costs what a `dict` costs.
 
     The last writer of a key wins: of two writes, the one that happened after the other. If neither
@@ -119,25 +119,28 @@ class SharedDict(SharedState, MutableMapping[str, Json]):
             raise KeyError(key)
         return value[0]
 
-    def __setitem__(self, key: str, value: Json) -> None:
-        self._write(key, [value])
-
-    def __delitem__(self, key: str) -> None:
-        if key not in self:
-            raise KeyError(key)
-        self._write(key, [])
-
     def __iter__(self) -> Iterator[str]:
         return (key for key, (_, value) in self._entries.items() if value is not None)
 
     def __len__(self) -> int:
         return self._present
 
-    def _write(self, key: str, value: list[Json]) -> None:
+    async def set(self, key: str, value: Json) -> None:
+        """Write a value; returns when it is here, and on its way to the others."""
+        await self._write(key, [value])
+
+    async def delete(self, key: str) -> None:
+        """Delete a key that is there; else `KeyError`."""
+        if key not in self:
+            raise KeyError(key)
+        await self._write(key, [])
+
+    async def _write(self, key: str, value: list[Json]) -> None:
         if not isinstance(key, str):
             raise LocalError(f"a key of a shared dictionary is text, not {key!r}")
-        stamp = (self._clock + 1, self._node.name, self._node.incarnation)
-        self._publish({"key": key, "stamp": stamp, "value": value})
+        self._clock += 1
+        stamp = (self._clock, self._node.name, self._node.incarnation)
+        await self._publish({"key": key, "stamp": stamp, "value": value})
 
     def _apply(self, change: Json) -> None:
         key, stamp, value = str(change["key"]), read_stamp(change["stamp"]), tuple(change["value"])
@@ -165,11 +168,11 @@ class SharedCounter(SharedState):
         super().__init__(node)
         self.value = 0
 
-    def add(self, amount: int = 1) -> None:
+    async def add(self, amount: int = 1) -> None:
         """Add this much, or take it away, at every member."""
         if type(amount) is not int:
             raise LocalError(f"a counter counts in whole numbers, not {amount!r}")
-        self._publish(amount)
+        await self._publish(amount)
 
     def _apply(self, change: Json) -> None:
         if type(change) is not int:
