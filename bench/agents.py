@@ -2,7 +2,6 @@
 
     python -m bench agents                        8 agents, 8 topics, every way
     python -m bench agents --only rooms,nats      some of them
-    python -m bench agents --load --seconds 200   50 agents in one room, 5,000 deliveries/s
 
 The agents are scripts. Somebody proposes a topic; others comment on what they have read, nudge each
 other directly, settle details in a side room, report, vote; the first one decides. One agent comes
@@ -121,6 +120,8 @@ class Way(ABC):
 
     def __init__(self) -> None:
         self.readers: Final[dict[str, Callable[[Word], None]]] = {}
+        self.known: Final[dict[str, set[WordId]]] = defaultdict(set)
+        """What each agent was told when it came."""
 
     def objection(self) -> str | None:
         """Why this way cannot be gone on this machine."""
@@ -152,10 +153,6 @@ class Way(ABC):
     def held(self) -> int:
         """How many words have arrived, and wait for others."""
         return 0
-
-    def known(self, name: str) -> set[WordId]:
-        """What an agent was told of when it came."""
-        return set()
 
 
 class Line:
@@ -361,6 +358,7 @@ class Rooms(Way):
 
         def restore(state: bytes) -> None:
             minutes.update(dict.fromkeys(map(tuple, json.loads(state))))
+            self.known[name].update(minutes)
 
         self._rooms[name, room] = await self._nodes[name].join(
             room,
@@ -382,9 +380,6 @@ class Rooms(Way):
         self._nodes.pop(name).abandon()
         for entered in [entry for entry in self._rooms if entry[0] == name]:
             del self._rooms[entered]
-
-    def known(self, name: str) -> set[WordId]:
-        return set(self._minutes[name])
 
 
 # What agents do.
@@ -517,7 +512,7 @@ class Discussion:
         with suppress(Exception):  # Who crashes while it speaks has not said it.
             await self.way.say(word, targets)
 
-    def outcome(self) -> dict[str, object]:
+    def outcome(self) -> dict[str, float]:
         """What went wrong, by kind."""
         found = judge(pa.Table.from_pylist(self.log.rows, schema=event_schema()))
         held = self.way.held()
@@ -525,7 +520,7 @@ class Discussion:
         for name, since in self._came.items():
             before = {w.id for w in self._words[:since] if w.room in self._rooms_of(name)}
             mine = {word for word in before if word[0] == name}
-            stale += len(before - mine - self._read[name] - self.way.known(name))
+            stale += len(before - mine - self._read[name] - self.way.known[name])
         return {
             "words": len(self._sent_ns),
             "read": len(self.delays_ms),
@@ -545,7 +540,7 @@ def agent_names(count: int) -> list[str]:
 WAYS: Final[dict[str, type[Way]]] = {way.name: way for way in (Rooms, Parents, PubSub, Nats)}
 
 
-async def discuss(way: Way, agents: int, topics: int, seed: int) -> dict[str, object]:
+async def discuss(way: Way, agents: int, topics: int, seed: int) -> dict[str, float]:
     """One discussion; what went wrong."""
     async with way:
         discussion = Discussion(way, agents, topics, seed)
