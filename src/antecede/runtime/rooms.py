@@ -10,6 +10,7 @@ application, which has first to be done with everything before.
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from functools import partial
@@ -128,6 +129,8 @@ class Rooms(RoomWords):
         # all of what was said in rooms that are read with it.
         self._ahead_bytes = 0
         self._is_read = True
+        # By room: the members whose marks joiners of this node wait for.
+        self._owing: Final[dict[str, list[str]]] = {}
         # Who has closed its node, and perhaps not left a room.
         self._stopped: Final[list[str]] = []
         self._is_leaving = False
@@ -184,6 +187,9 @@ class Rooms(RoomWords):
         founds: bool,
     ) -> LiveRoom:
         self._joins += 1
+        if self._deliveries.confirming is not None:
+            # With a journal this incarnation may have joined before, in another process.
+            self._joins = max(self._joins, time.time_ns() // 1_000_000)
         me = self._me(self._joins)
         contact, expelled = self._contacts.own(), self._endpoint.expelled_names()
         if founds:
@@ -373,6 +379,7 @@ class Rooms(RoomWords):
             if not room.is_free():
                 return False
             room.perform(room.rule.on_expelled(word.name, word.incarnation))
+            self._expect_marks(room)
             return True
         return self._take_word(message, word)
 
@@ -388,14 +395,27 @@ class Rooms(RoomWords):
             room.perform(room.rule.on_word(word), message)
         if not isinstance(word, Publication):
             message.done()
+            if room is not None:
+                self._expect_marks(room)
         return True
+
+    def _expect_marks(self, room: LiveRoom) -> None:
+        """Who has not marked a joiner of this node's owes an answer, and may be expelled for that."""
+        owing = [member.name for member in room.rule.waits_for()]
+        if owing or room.name in self._owing:
+            self._owing[room.name] = owing
+            names = dict.fromkeys(name for some in self._owing.values() for name in some)
+            self._endpoint.detector.expect(list(names))
+            if not owing:
+                del self._owing[room.name]
 
     def _is_ready(self, room: LiveRoom, word: Word) -> bool:
         """Whether all are met whom it names, and the application can give its state."""
         if isinstance(word, Publication) or room.rule.is_over:
             return True
         named = named_in(word)
-        if named and self._contacts.unsettled(named, self._now()):
+        joining = not room.rule.is_complete
+        if named and self._contacts.unsettled(named, self._now(), joining=joining):
             self._contacts.introduce(named)
             self._wake_for_unmet()
             return False
