@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from antecede import Peer, open_node
+from antecede import Peer, blocking, open_node
 from antecede.core.errors import AntecedeError, LocalError
 from antecede.durability.unconfirmed import InboundMessage
 from antecede.events import Joined, Left, Report
@@ -15,6 +15,7 @@ from antecede.runtime.errors import JoinFailed, NotInRoom, TimedOut
 from antecede.runtime.node import Node
 from antecede.runtime.room import Room
 from antecede.runtime.security.keys import new_secret
+from antecede.runtime.typed_node import JsonCodec, TypedNode
 
 WAIT = 30.0
 """Seconds after which a test has failed; nothing here takes long."""
@@ -427,3 +428,61 @@ def test_after_a_restart_with_a_journal_a_member_joins_again(tmp_path: Path) -> 
         assert states == [b"the state"] * 2
 
     with_nodes("alice", work)
+
+
+def test_a_member_that_restarts_and_does_not_join_again_is_no_member(tmp_path: Path) -> None:
+    async def work(alice: Node) -> None:
+        of_alice = await alice.join("log")
+        bob = await open_node("bob", peers={"alice": alice.address}, journal=tmp_path)
+        await bob.join("log", via="alice")
+        await killed(bob)
+        bob = await open_node("bob", peers={"alice": alice.address}, journal=tmp_path)
+        assert bob.journal.keys() == []
+        await of_alice.send(b"are you there?")
+        await until(lambda: of_alice.members == ("alice",))
+        await bob.close()
+
+    with_nodes("alice", work)
+
+
+def test_rooms_without_asyncio() -> None:
+    with (
+        blocking.open_node("alice", accept_unknown="anybody") as alice,
+        blocking.open_node("bob", peers={"alice": alice.address}) as bob,
+    ):
+        states: list[bytes] = []
+        of_alice = alice.join("lobby", snapshot=lambda: b"state")
+        of_bob = bob.join("lobby", via="alice", restore=states.append)
+        assert states == [b"state"]
+        assert of_bob.members == ("bob", "alice")
+        assert of_alice.send(b"hello") == 1
+        assert of_bob.receive(timeout=5).payload == b"hello"
+        of_bob.leave()
+        assert list(of_bob) == []
+
+
+def test_rooms_of_values() -> None:
+    async def work(alice: Node, bob: Node) -> None:
+        of_alice = await TypedNode(alice, JsonCodec()).join("lobby")
+        of_bob = await TypedNode(bob, JsonCodec()).join("lobby", via="alice")
+        await of_alice.send({"n": 1})
+        async for message in of_bob:
+            assert (message.sender, message.value) == ("alice", {"n": 1})
+            break
+        await of_alice.send([2])
+        assert (await of_bob.receive(timeout=5)).value == [2]
+        assert of_bob.members == ("bob", "alice")
+        await of_bob.leave()
+
+    with_nodes("alice bob", work)
+
+
+def test_rooms_are_counted() -> None:
+    async def work(alice: Node, bob: Node) -> None:
+        await alice.join("one")
+        await alice.join("two")
+        await bob.join("one", via="alice")
+        await until(lambda: alice.stats().room_members == 3)
+        assert (alice.stats().rooms, bob.stats().rooms, alice.stats().joiners) == (2, 1, 0)
+
+    with_nodes("alice bob", work)
