@@ -10,6 +10,7 @@ import asyncio
 import logging
 import signal
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from threading import get_ident
 from typing import Final, Self
 
@@ -35,6 +36,7 @@ from antecede.runtime.journal_committer import JournalCommitter, OpenJournal
 from antecede.runtime.known_peers import KnownPeers
 from antecede.runtime.leaving import Leaving, Linger
 from antecede.runtime.listeners import Listener, Listeners
+from antecede.runtime.live_room import MakeState, TakeState
 from antecede.runtime.notifier import Notifier
 from antecede.runtime.observe.event_recorder import EventRecorder, EventRecorderOwner
 from antecede.runtime.observe.explain import (
@@ -52,6 +54,9 @@ from antecede.runtime.observe.stats import Health, Stats
 from antecede.runtime.observe.stats_reader import StatsReader, health_of
 from antecede.runtime.outbound import Outbound
 from antecede.runtime.requests import Requests
+from antecede.runtime.room import Room
+from antecede.runtime.room_contacts import RoomContacts
+from antecede.runtime.rooms import Rooms
 from antecede.runtime.security.noise_handshake import NoiseCrypto
 from antecede.runtime.thread_guard import ThreadGuard
 from antecede.runtime.turn import Turn
@@ -123,6 +128,22 @@ class Node:
         self._closed = False
         self._listeners: Final = Listeners(settings.name, self._callbacks)
         self._stalls: Final = Stalls(endpoint, self._deliveries.unread, self._listeners.recent)
+        self._trace: Final = EventRecorderOwner(trace, self._loop)
+        self._known: Final = KnownPeers(settings, endpoint, carrier, crypto, self._trace)
+        self._rooms: Final = Rooms(
+            settings,
+            endpoint,
+            self._deliveries,
+            self._pressure,
+            self._progress,
+            self._turn,
+            RoomContacts(settings, endpoint, self._known, carrier),
+            self._now,
+            self._tell,
+            self._callbacks,
+            self._check_may_send,
+            partial(self._outbound.send, timeout=None),
+        )
         self._stats_reader: Final = StatsReader(
             settings,
             endpoint,
@@ -136,9 +157,8 @@ class Node:
             self._requests,
             self._stalls.durations,
             self._now,
+            self._rooms.count,
         )
-        self._trace: Final = EventRecorderOwner(trace, self._loop)
-        self._known: Final = KnownPeers(settings, endpoint, carrier, crypto, self._trace)
         self._turn.begin(self._deliveries, self._committer, enforcer, self._stalls)
         self._known.introduce_configured()
         if opened is not None:
@@ -390,6 +410,30 @@ class Node:
         if undelivered := self._listeners.take_undelivered():
             raise undelivered
 
+    # Rooms.
+
+    async def join(
+        self,
+        room: str,
+        via: str | None = None,
+        *,
+        snapshot: MakeState | None = None,
+        restore: TakeState | None = None,
+        in_node: bool = False,
+        timeout: float | None = None,
+    ) -> Room:
+        """Join a room through one of its members, by name or address; without one, found it.
+
+        Returns when this node is a member: nothing of the room is shown before. `snapshot` is asked
+        for the application's state when this node takes somebody in: bytes, perhaps awaited.
+        `restore` is given those of another member, once, before the first message. With `in_node`
+        the messages of the room come with those of the node, all in one order.
+        """
+        self._check_open()
+        return await self._rooms.join(
+            room, via, snapshot, restore, in_node=in_node, timeout=timeout
+        )
+
     # Receiving.
 
     def __aiter__(self) -> Deliveries | ConfirmingReader:
@@ -470,7 +514,11 @@ class Node:
     def explain(self) -> Explanation:
         """Why messages wait, and for whom; `print` it, or read its fields."""
         return explain(
-            self._endpoint, self._now(), self._deliveries.unread(), self._stalls.durations
+            self._endpoint,
+            self._now(),
+            self._deliveries.unread(),
+            self._stalls.durations,
+            self._rooms.explain(),
         )
 
     def recent_events(self, since: int = 0) -> list[RecentEvent]:
@@ -517,6 +565,7 @@ class Node:
         self._guard.check()
         if self._closed:
             self._end_http()
+            await self._carrier.wait_closed()  # It has stopped by itself: nobody has waited yet.
             return
         limit = self.settings.linger if timeout is None else timeout
         deadline = self._loop.time() + limit
@@ -525,6 +574,7 @@ class Node:
         stranded: list[str] = []
         reasons: list[str] = []
         try:
+            await self._rooms.leave_all(deadline - self._loop.time())
             stranded = await self._leaving.say_bye(deadline, linger)
             reasons = self._obstacles(stranded)
             if not self._closed:
@@ -537,8 +587,8 @@ class Node:
             self._stop()
             self._requests.end()
             self._close_files(write=True)
-            await self._carrier.wait_closed()
             self._end_http()
+            await self._carrier.wait_closed()
         if stranded:
             raise Stranded(stranded, limit, reasons)
 
@@ -577,6 +627,7 @@ class Node:
             self._loop.call_soon(self._stop_fenced)
         self._known.follow(report)
         self._requests.on_report(report)
+        self._rooms.on_report(report)
         if not isinstance(report, StrangerSeen) or self._known.try_admit(report):
             self._listeners.tell(report)
 
@@ -602,6 +653,7 @@ class Node:
         self._carrier.close()
         self._deliveries.end()
         self._requests.close()
+        self._rooms.close()
         self._progress.notify()
         self._trace.stop()
 
