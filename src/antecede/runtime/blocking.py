@@ -25,7 +25,7 @@ from antecede.core.errors import AntecedeError, LocalError
 from antecede.durability.unconfirmed import InboundMessage
 from antecede.events import NodeFenced, PeerRefused, Report, StrangerSeen
 from antecede.runtime.blocking_room import BlockingRoom
-from antecede.runtime.callbacks import Callbacks
+from antecede.runtime.callbacks import Callbacks, check_callable
 from antecede.runtime.config.addresses import Address
 from antecede.runtime.config.options import Options
 from antecede.runtime.config.peers import PeerState
@@ -86,6 +86,7 @@ class ListenerThread:
 
     def forwarding_to(self, listener: Listener) -> Listener:
         """What to give the node, so that this thread calls `listener`."""
+        check_callable(listener, "an event listener")
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="antecede-events", daemon=True)
             self._thread.start()
@@ -421,6 +422,7 @@ class BlockingNode:
                 "there is a handler already: one ordered point of delivery per node; let it call "
                 "others"
             )
+        check_callable(handler, "a message handler")
         self._handler = threading.Thread(
             target=self._feed, args=(handler,), name="antecede-handler", daemon=True
         )
