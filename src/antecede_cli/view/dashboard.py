@@ -52,7 +52,7 @@ class Views(Protocol):
         """One room; None if nobody knows it."""
 
 
-class LiveViews:
+class LiveViews(Views):
     """What a collector knows now."""
 
     def __init__(self, collector: Collector) -> None:
