@@ -39,6 +39,9 @@ SUBCOMMANDS: Final = {
         "Show a cluster, or a recorded run, on a page.",
         MESSAGING,
     ),
+    "mcp": Subcommand(
+        "antecede_cli.messaging.mcp", "Run one node for an agent: tools over MCP.", MESSAGING
+    ),
     "key": Subcommand("antecede_cli.messaging.key", "Make the keys of nodes.", MESSAGING),
     "journal": Subcommand(
         "antecede_cli.messaging.journal", "Check, show or repair the journal of a node.", MESSAGING

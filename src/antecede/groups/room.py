@@ -5,7 +5,7 @@ The idea: a sponsor S adds a joiner X, tells its view, and gives X a snapshot. U
 *holds* what comes directly until S says that all have marked. All of it are causal messages, and
 causal order alone is enough.
 
-The names are those of the specification:
+The names are those of the rule in `docs/protocols/rooms.md`:
 
     known, left    grow only;   view = known - left - E - me
     E              who is expelled, as far as taken from the queue: `expelled`
