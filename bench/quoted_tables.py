@@ -290,7 +290,52 @@ def verdict(well: object) -> str:
     return "nothing" if str(well) == "True" else "something"
 
 
+def hub() -> str:
+    """What RST and KS can be made to carry."""
+    rows = []
+    for name in ("rst", "ks"):
+        found = below("hub", name)
+        sizes = dict.fromkeys(key.partition(".")[0] for key in found)
+        for measure, words in HUB.items():
+            rows.append([name, words, *(count(found[f"{size}.{measure}"]) for size in sizes)])
+    return table(["protocol", "", *(f"n = {count(size)}" for size in sizes)], rows)
+
+
+HUB = {
+    "integers": "integers in its message",
+    "bytes": "bytes of metadata",
+    "state": "integers kept",
+}
+
+
+def groups() -> str:
+    """Latency in groups against the length of the run, of the three rules."""
+    found = {
+        (row["protocol"], row["quantity"], row["at"]): f"{float(row['mean']):.3g}"
+        for rows in read_results().values()
+        for row in rows
+        if row.get("quantity", "").endswith("latency in groups by length of run")
+    }
+    lengths = list(dict.fromkeys(at for _, _, at in found))
+    rows = [
+        [
+            f"`{name}`",
+            *(
+                f"{found[name, GROUPS, at]}, {found[name, f'longest {GROUPS}', at]}"
+                for at in lengths
+            ),
+        ]
+        for name in ("hybrid", "hybrid-sps", "hybrid-csps")
+    ]
+    return table(["", *(f"{count(at)} messages" for at in lengths)], rows)
+
+
+GROUPS = "latency in groups by length of run"
+
+
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
+    "hub": ("docs/COMPARISON.md", hub),
+    "groups": ("docs/protocols/hybrid.md", groups),
     "claims": ("docs/REPRODUCE.md", lambda: table_of_claims(read_claims())),
     "steps": ("bench/README.md", partial(steps, "steps", "processes", "processes")),
     "unacked-steps": (
