@@ -27,7 +27,7 @@ OPTIONS: Final = {"peers": "--peer", "peer_keys": "--peer-key"}
 
 WITH_OPTIONS: Final = (
     "name", "bind", "peers", "key", "peer_keys", "cluster_key", "insecure", "order", "journal",
-    "trace", "linger", "expel",
+    "trace", "linger", "expel", "http",
 )  # fmt: skip
 OTHER_SETTINGS: Final = [name for name in SETTING_NAMES if name not in (*WITH_OPTIONS, "confirm")]
 """Settings without an option of their own; deliveries are always confirmed by this command."""
@@ -48,6 +48,10 @@ Lines in:   {"to": ["bob", "carol"], "text": "hello", "id": "a1"}     ("id" is o
             {"request": "bob", "text": "how many?", "id": "a2", "timeout": 5}     ("timeout" is
                                                     optional, in seconds)
             {"reply": 1, "text": "three"}           answer request 1 of this node
+            {"join": "lobby", "via": "bob", "history": true}    join a room through bob; without
+                                                    "via" it is new
+            {"room": "lobby", "text": "hello, all", "id": "a3"}    say this to all who are there
+            {"leave": "lobby"}
             {"expel": "bob", "reason": "disk died"}    go on without bob, for good; done at once,
                                                     even if an earlier line still waits
 Lines out:  {"event": "ready", "name": "alice", "address": "127.0.0.1:9001"}   the first one
@@ -58,6 +62,8 @@ Lines out:  {"event": "ready", "name": "alice", "address": "127.0.0.1:9001"}   t
             {"request": 1, "from": "bob", "text": "how many?"}    to be answered with a line that
                                                     has this number
             {"reply": "a2", "from": "bob", "text": "three"}    the reply to a request of this node
+            {"from": "bob", "room": "lobby", "text": "hi"}    what bob has said in a room
+            {"event": "joined", "room": "lobby", "peer": "bob"}    or "left"
             {"error": "...", "id": "a1"}            that line failed; the node goes on
             {"event": "restarted", "peer": "bob"}   something to know about a peer
             {"event": "undeliverable", "peer": "bob", "sequences": [7], "why": "gone"}
@@ -143,6 +149,12 @@ give --expel majority:2min at all nodes. To start a node again whenever it was e
     metavar="HOST:PORT",
     help=f"Answer {PATHS} there, over HTTP.",
 )
+@click.option(
+    "--http",
+    metavar="HOST:PORT",
+    help="As --metrics, and tell the peers where: antecede top and antecede dashboard find all "
+    "nodes by asking one.",
+)
 def command(
     name: str | None,
     bind: str | None,
@@ -159,6 +171,7 @@ def command(
     expel: str | None,
     assignments: tuple[str, ...],
     metrics: str | None,
+    http: str | None,
 ) -> None:
     """Run one node: read JSON lines, send them, and write what is delivered.
 
@@ -169,7 +182,7 @@ def command(
     1 if peers still miss something, whose names are printed, or if the node was expelled; else 0.
     """
     options: dict[str, object] = {"name": name, "bind": bind, "journal": journal, "trace": trace}
-    options |= {"linger": linger, "expel": expel, "order": order}
+    options |= {"linger": linger, "expel": expel, "order": order, "http": http}
     options |= {"key": key, "cluster_key": cluster_key, "insecure": insecure or None}
     options |= {"peers": [checked_peer(peer) for peer in peers] or None}
     options |= {"peer_keys": list(peer_keys) or None}
