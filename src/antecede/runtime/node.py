@@ -564,6 +564,7 @@ class Node:
         self._guard.check()
         if self._closed:
             self._end_http()
+            await self._carrier.wait_closed()  # It has stopped by itself: nobody has waited yet.
             return
         limit = self.settings.linger if timeout is None else timeout
         deadline = self._loop.time() + limit
@@ -585,8 +586,8 @@ class Node:
             self._stop()
             self._requests.end()
             self._close_files(write=True)
-            await self._carrier.wait_closed()
             self._end_http()
+            await self._carrier.wait_closed()
         if stranded:
             raise Stranded(stranded, limit, reasons)
 
