@@ -87,7 +87,7 @@ def pipeline_sheet(rows: list[Row]) -> Sheet:
             for number, (way, points) in enumerate(lines.items())
             if way in DRAWN
         ),
-        note="500 a second are offered. `mf` and `cykas` lie on one line, nodes and TCP on another.",
+        note="500 a second are offered. MF and Cykas lie on one line, nodes and TCP on another.",
     )
     return Sheet(title="Does throughput depend on distance?", charts=(chart,))
 
