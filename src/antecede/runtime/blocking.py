@@ -24,6 +24,7 @@ from typing import Any, Final, Self, TypeVar, Unpack
 from antecede.core.errors import AntecedeError, LocalError
 from antecede.durability.unconfirmed import InboundMessage
 from antecede.events import NodeFenced, PeerRefused, Report, StrangerSeen
+from antecede.runtime.blocking_room import BlockingRoom
 from antecede.runtime.callbacks import Callbacks
 from antecede.runtime.config.addresses import Address
 from antecede.runtime.config.options import Options
@@ -297,6 +298,30 @@ class BlockingNode:
         `TimedOut` names the peers that lack something; `Undelivered` says what had to be given up.
         """
         self._call(lambda node: node.flush(timeout))
+
+    # Rooms.
+
+    def join(
+        self,
+        room: str,
+        via: str | None = None,
+        *,
+        snapshot: Callable[[], bytes] | None = None,
+        restore: Callable[[bytes], None] | None = None,
+        timeout: float | None = None,
+    ) -> BlockingRoom:
+        """Join a room through one of its members, by name or address; without one, found it.
+
+        `snapshot` and `restore` are called in the thread of the node: they must be quick, and must
+        not call the node.
+        """
+        joined = self._call(
+            lambda node: node.join(room, via, snapshot=snapshot, restore=restore, timeout=timeout)
+        )
+        return BlockingRoom(joined, self._run, confirms=self._confirms)
+
+    def _run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        return self._call(lambda _: work())
 
     # Receiving.
 

@@ -128,20 +128,6 @@ class Node:
         self._closed = False
         self._listeners: Final = Listeners(settings.name, self._callbacks)
         self._stalls: Final = Stalls(endpoint, self._deliveries.unread, self._listeners.recent)
-        self._stats_reader: Final = StatsReader(
-            settings,
-            endpoint,
-            self._deliveries,
-            self._pressure,
-            self._listeners,
-            self._callbacks,
-            carrier,
-            self._turn.queue,
-            self._committer,
-            self._requests,
-            self._stalls.durations,
-            self._now,
-        )
         self._trace: Final = EventRecorderOwner(trace, self._loop)
         self._known: Final = KnownPeers(settings, endpoint, carrier, crypto, self._trace)
         self._rooms: Final = Rooms(
@@ -157,6 +143,21 @@ class Node:
             self._callbacks,
             self._check_may_send,
             partial(self._outbound.send, timeout=None),
+        )
+        self._stats_reader: Final = StatsReader(
+            settings,
+            endpoint,
+            self._deliveries,
+            self._pressure,
+            self._listeners,
+            self._callbacks,
+            carrier,
+            self._turn.queue,
+            self._committer,
+            self._requests,
+            self._stalls.durations,
+            self._now,
+            self._rooms.count,
         )
         self._turn.begin(self._deliveries, self._committer, enforcer, self._stalls)
         self._known.introduce_configured()
