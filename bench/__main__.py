@@ -56,6 +56,8 @@ BENCHMARKS: Final = {
     "scale": Benchmark("bench.scale", "10,000 processes and 10 million messages in one run."),
     "node-cost": Benchmark("bench.node_cost", "A whole node beside the core alone, simulated."),
     "reach": Benchmark("bench.reach", "Metadata and memory of one protocol at one size."),
+    "structures": Benchmark("bench.structures", "Sliding structures, ours and the paper's.", True),
+    "trees": Benchmark("bench.trees", "Trees: payloads, load of the root, failures."),
     "facts": Benchmark("bench.facts", "`hybrid-facts` against the optimum."),
     "audit": Benchmark("bench.audit", "Audits of event logs, on Spark."),
     "ingest": Benchmark("bench.ingest", "Ingests of spans, beside Spark's JSON reader."),
