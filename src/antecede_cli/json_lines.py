@@ -36,6 +36,7 @@ from antecede.runtime.input_lines import InputLines
 from antecede.runtime.leaving import Linger
 from antecede.runtime.node import Node
 from antecede.runtime.observe.http_server import serve_metrics
+from antecede.runtime.observe.recent_events import KINDS
 from antecede.runtime.opening import NodeOpening
 from antecede.units import duration_text
 from antecede_cli.request_lines import RequestLines, failure
@@ -171,24 +172,6 @@ NOTICE_SECONDS: Final = 1.0
 """If leaving takes longer than 1 s, a line in the log says for whom the node waits."""
 
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
-
-EVENTS: Final = {
-    reports.PeerMet: "met",
-    reports.PeerRestarted: "restarted",
-    reports.PeerMoved: "moved",
-    reports.PathNarrow: "narrow",
-    reports.PeerSilent: "silent",
-    reports.PeerBack: "back",
-    reports.PeerLeft: "left",
-    reports.Undeliverable: "undeliverable",
-    reports.PeerExpelled: "expelled",
-    reports.NodeFenced: "fenced",
-    reports.Split: "split",
-    reports.TooLarge: "too_large",
-    reports.PeerRefused: "refused",
-    reports.StrangerSeen: "stranger",
-}
-"""What the reports are called on standard output."""
 
 log = logging.getLogger(__name__)
 
@@ -589,6 +572,6 @@ def event_record(report: Report) -> dict[str, object]:
     if isinstance(report, reports.NodeFenced):
         # Every line has a peer: here the one that said so. The node itself is no peer of its own.
         fields["node"], fields["name"] = fields["name"], fields.pop("told_by")
-    record: dict[str, object] = {"event": EVENTS[type(report)], "peer": fields.pop("name")}
+    record: dict[str, object] = {"event": KINDS[type(report)], "peer": fields.pop("name")}
     record.update({key: value for key, value in fields.items() if value is not None})
     return record

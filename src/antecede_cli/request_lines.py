@@ -20,9 +20,9 @@ from typing import Final, TypeAlias
 from antecede.core.errors import AntecedeError, LocalError
 from antecede.durability.errors import JournalFull
 from antecede.durability.unconfirmed import InboundMessage
-from antecede.runtime.content import Content
 from antecede.runtime.errors import RequestFailed
 from antecede.runtime.node import Node
+from antecede.runtime.requests import UnderWay
 
 Record: TypeAlias = dict[str, object]
 
@@ -47,8 +47,7 @@ class RequestLines:
         self._payload_of: Final = payload_of
         self._unanswered: Final[dict[int, InboundMessage]] = {}
         self._last_number = 0
-        # The requests that have no reply yet, by number, and when they are given up.
-        self._under_way: Final[dict[int, asyncio.TimerHandle | None]] = {}
+        self._under_way = 0
         self._finished: Final = asyncio.Event()
         self.count = 0
         """How many requests have got their replies, or failed."""
@@ -60,40 +59,28 @@ class RequestLines:
     ) -> Record | None:
         """Send a request, whose reply comes later; the record of an error, if that fails."""
         requests = self._node._requests
+        asked: UnderWay | None = None
 
-        def take(reply: InboundMessage) -> None:
-            record = {"reply": identity, "from": reply.sender, **self._payload_of(reply)}
-            self._end(number, record)
+        def take(reply: InboundMessage, _at_once: bool) -> None:
+            self._end({"reply": identity, "from": reply.sender, **self._payload_of(reply)})
 
         def fail(error: RequestFailed) -> None:
-            self._end(number, failure(error, identity))
+            self._end(failure(error, identity))
 
-        try:
-            number = requests.begin(name, take, fail, skips_queue=False)
-        except LocalError as error:
-            return failure(error, identity)
-        self._under_way[number] = None
+        self._under_way += 1
         try:
             self._node._check_open()
-            async with asyncio.timeout(timeout) as limit:
-                await requests.submit(number, Content(payload), timeout)
-        except TimeoutError:
-            requests.give_up(number, timeout)
+            asked = requests.begin(name, take, fail, timeout, skips_queue=False)
+            await requests.submit(asked, payload)
         except (LocalError, JournalFull, RequestFailed) as error:
-            if requests.forget(number) is None:
-                return None  # It has failed before it could be sent, and that was said.
-            del self._under_way[number]
-            return failure(error, identity)
-        if number in self._under_way and (when := limit.when()) is not None:
-            loop = asyncio.get_running_loop()
-            self._under_way[number] = loop.call_at(when, requests.give_up, number, timeout)
+            if asked is None or requests.forget(asked):  # Else it has been told already.
+                self._under_way -= 1
+                return failure(error, identity)
         return None
 
-    def _end(self, number: int, record: Record) -> None:
-        timer = self._under_way.pop(number)
-        if timer is not None:
-            timer.cancel()
+    def _end(self, record: Record) -> None:
         self._put(record)
+        self._under_way -= 1
         self.count += 1
         self._finished.set()
 
@@ -124,14 +111,16 @@ class RequestLines:
 
     async def reply(self, number: object, payload: bytes, identity: object) -> Record | None:
         """Answer a request; the record of an error, if that fails."""
-        message = self._unanswered.pop(number, None) if type(number) is int else None
+        asked = number if isinstance(number, int) and number is not True else 0
+        message = self._unanswered.get(asked)
         if message is None:
             why = LocalError(f"no request {number!r} waits for an answer here")
             return failure(why, identity)
         try:
             await message.reply(payload)
         except (LocalError, JournalFull) as error:
-            return failure(error, identity)
+            return failure(error, identity)  # Another line may do better.
+        self._unanswered.pop(asked, None)
         return None
 
 

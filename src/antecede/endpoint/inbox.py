@@ -125,6 +125,21 @@ class Inbox:
         self._own_cost = 0
         return taken
 
+    def take_out(self, early: list[InboundMessage]) -> None:
+        """Remove some of the newest messages, which are consumed ahead of those before them."""
+        messages = self.messages
+        left = {id(message) for message in early}
+        start = len(messages)
+        while left:
+            start -= 1
+            left.discard(id(messages[start]))
+        taken = {id(message) for message in early}
+        messages[start:] = [one for one in messages[start:] if id(one) not in taken]
+
+    def take_out_own(self, size: i64) -> None:
+        """One of those was our own."""
+        self._own_cost -= MESSAGE_COST + size
+
     def has_room_for_own(self, window: i64) -> bool:
         """Whether a message to oneself may be sent: those do not wait anywhere else."""
         return self._own_cost < window

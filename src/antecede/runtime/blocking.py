@@ -268,16 +268,24 @@ class BlockingNode:
         others when what was delivered before it has been received.
         """
         copied = payload_bytes(payload)
-        return self._call(lambda node: node.request(name, copied, timeout, headers=headers))
 
-    def reply(self, request: InboundMessage, payload: Payload) -> None:
+        async def ask(node: Node) -> InboundMessage:
+            # What was brought here and not read is in front of the reply again.
+            node._deliveries.put_back(self._read)
+            return await node.request(name, copied, timeout, headers=headers)
+
+        return self._call(ask)
+
+    def reply(
+        self, request: InboundMessage, payload: Payload, headers: Headers | None = None
+    ) -> None:
         """Answer a request that was received here, once; that also confirms it."""
         copied = payload_bytes(payload)
-        self._call(lambda _: awaiting(request.reply, copied))
+        self._call(lambda _: awaiting(request.reply(copied, headers)))
 
     def refuse(self, request: InboundMessage, reason: str) -> None:
         """Answer a request with a refusal, once."""
-        self._call(lambda _: awaiting(request.refuse, reason))
+        self._call(lambda _: awaiting(request.refuse(reason)))
 
     def meet(self, *names: str, timeout: float | None = None) -> None:
         """Wait until each of these peers (without names: of all peers) is here or away."""
@@ -494,9 +502,9 @@ def count_failure(node: Node, *, message: InboundMessage) -> None:
     node._deliveries.count_failure(message)
 
 
-async def awaiting(answer: Callable[[T], Awaitable[None]], given: T) -> None:
+async def awaiting(answer: Awaitable[None]) -> None:
     """In the loop: answer a request."""
-    await answer(given)
+    await answer
 
 
 class BlockingJournal:

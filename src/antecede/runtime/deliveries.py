@@ -53,8 +53,11 @@ class Calls:
     of_readers = 0
     """How many requests wait for replies whose askers would read what is delivered before."""
 
-    def on_calls(self, calls: list[InboundMessage]) -> None:
-        """Requests and replies were delivered; they stand in the queue, too."""
+    def on_calls(self, calls: list[InboundMessage], at_once: bool) -> None:
+        """Requests and replies were delivered; they stand in the queue, too.
+
+        `at_once`: no task runs now, so whoever waits for one of these may go on within this call.
+        """
 
     def on_reply(self, reply: InboundMessage) -> bool:  # noqa: ARG002 - nobody has asked
         """It is the turn of a reply; whether anybody still waits for it."""
@@ -97,6 +100,8 @@ class Deliveries:
         # queue: who asked gets them when what came before is taken.
         self._replies = 0
         self._calls = Calls()
+        # How often replies were given to tasks that have not gone on yet.
+        self._letting_go = 0
         self.is_ahead = False
         """Whether more has been taken than anybody has asked for."""
         self._consumer: asyncio.Task[object] | None = None
@@ -168,8 +173,15 @@ class Deliveries:
         self.is_ahead = True
         return True
 
+    def put_back(self, messages: deque[InboundMessage]) -> None:
+        """These were taken, and nobody has seen them: they are the next ones again."""
+        with suppress(IndexError):
+            while True:  # Another thread may take the first of them meanwhile.
+                self._queue.appendleft(messages.pop())
+
     def _take(self) -> None:
         """Take what has come, if anything has."""
+        self.look_at_calls()
         if self._endpoint.inbox.messages:
             self._queue.extend(self._endpoint.take_inbox())
             self._consumed()
@@ -186,10 +198,15 @@ class Deliveries:
         """Who asks and answers here."""
         self._calls = calls
 
-    def take_calls(self) -> None:
+    def look_at_calls(self, *, at_once: bool = False) -> None:
         """Whoever waits for a reply may have it now; requests can be replied to."""
         if self._endpoint.inbox.calls:
-            self._calls.on_calls(self._endpoint.inbox.take_calls())
+            self._calls.on_calls(self._endpoint.inbox.take_calls(), at_once)
+
+    def take_calls(self) -> None:
+        """The same in a turn; who waits for a reply instead of reading gets more in the end."""
+        if self._endpoint.inbox.calls:
+            self.look_at_calls(at_once=asyncio.current_task(self._loop) is None)
         if self._calls.of_readers:
             self._calls.keep_reading()
 
@@ -201,13 +218,26 @@ class Deliveries:
         """Whether whoever runs takes messages here, or was started by who does."""
         return self._name in readers.get()
 
-    def expect_replies(self, count: int) -> None:
-        """So many of what was delivered are replies."""
-        self._replies += count
-        inbox = self._endpoint.inbox
-        if self._replies == len(inbox.messages) and not (self._queue or self.is_read()):
-            self._take()  # Nobody will, and there is nothing else in it.
-            self._take_replies()
+    def next_to_take(self) -> list[InboundMessage]:
+        """What would be taken next, if everything that came before is taken."""
+        return [] if self._queue or self._letting_go else self._endpoint.inbox.messages
+
+    def take_out(self, replies: list[InboundMessage]) -> None:
+        """These, of the newest, are handed over now."""
+        self._endpoint.take_out(replies)
+        self._consumed()
+
+    def expect_reply(self) -> None:
+        """One of what was delivered is a reply that waits for its turn."""
+        self._replies += 1
+        self._loop.call_soon(self._pass_replies)
+
+    def _pass_replies(self) -> None:
+        """Everything before the next reply may have been taken."""
+        inbox = self._endpoint.inbox.messages
+        if self._replies and not self._queue and inbox and inbox[0].is_reply:
+            self._take()
+        self._take_replies()
 
     def _take_replies(self) -> bool:
         """Give the replies that are in front to who asked; whether anybody had."""
@@ -215,7 +245,16 @@ class Deliveries:
         while self._replies and self._queue and self._queue[0].is_reply:
             self._replies -= 1
             were_wanted = self._calls.on_reply(self._queue.popleft()) or were_wanted
+        if were_wanted:
+            self._letting_go += 1
+            self._loop.call_soon(self._have_gone)
         return were_wanted
+
+    def _have_gone(self) -> None:
+        """Who got a reply has gone on: what was delivered later may be handed over."""
+        self._letting_go -= 1
+        if not self._letting_go and (self._ended or self.unread()):
+            self.notify()
 
     def _until_reply(self) -> int:
         """How many messages come before the next reply."""
@@ -258,6 +297,8 @@ class Deliveries:
 
         True if it does that only in the next turn, as another task runs now.
         """
+        if self._letting_go:
+            return False
         if self._handler is not None:
             self._call(self._handler)
             return False
@@ -336,9 +377,21 @@ class Deliveries:
             if not self._queue:
                 self._take()
             self._share = min(TURN_MESSAGES, self._until_reply())
+            if self._replies:
+                self._share_before_reply()
             if self.is_ahead:
                 self._on_prefetch_taken()
         return self._share > 0
+
+    def _share_before_reply(self) -> None:
+        """The last message before a reply is taken alone; then it is the reply's turn.
+
+        It does not wait until somebody asks for another message: perhaps nobody will.
+        """
+        if self._share > 1:
+            self._share -= 1
+        else:
+            self._loop.call_soon(self._pass_replies)
 
     async def _news_within(self, timeout: float) -> None:
         """Wait for something to take; `TimedOut` if nothing comes in time."""
@@ -352,14 +405,19 @@ class Deliveries:
 
     async def _waits_for_more(self) -> bool:
         """Pass on the replies that are in front; whether nothing is left to be taken then."""
-        if not self._queue:
-            self._take()
-        if self._take_replies():
-            await yield_to_loop()  # Who asked goes on before what was delivered later is taken.
-        return not self._has_news()
+        while True:
+            if not self._queue:
+                self._take()
+            if not (self._queue and self._queue[0].is_reply):
+                return not self._has_news()
+            if self._take_replies():
+                await yield_to_loop()  # Who asked goes on before what was delivered later is taken.
 
     def _has_news(self) -> bool:
         self.check_asker()
+        self.look_at_calls()
+        if self._letting_go:
+            return False
         return bool(self._queue or self._endpoint.inbox.messages or self._ended or self._is_over())
 
     def _is_over(self) -> bool:
@@ -368,8 +426,8 @@ class Deliveries:
 
     def _call(self, handler: Handler) -> None:
         """Call a plain function with what has been delivered; the rest waits for the next turn."""
-        if self._handler is None:
-            return  # It has turned out not to be one since this call was planned.
+        if self._handler is None or self._letting_go:
+            return  # It has turned out not to be one since this call was planned, or comes again.
         if not self._queue:
             self._take()
         if self._replies and self._take_replies():
@@ -421,6 +479,8 @@ class Deliveries:
         if result is None or not inspect.isawaitable(result):
             return False
         self._handler = None
+        if self._replies:
+            self._loop.call_soon(self._pass_replies)
         self._handler_task = self._loop.create_task(self._feed(handler, message, result))
         return True
 

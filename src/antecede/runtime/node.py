@@ -9,7 +9,7 @@ turn, many messages to a datagram.
 import asyncio
 import logging
 import signal
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from threading import get_ident
 from typing import Final, Self
 
@@ -29,7 +29,7 @@ from antecede.runtime.config.peers import PeerState, read_keys
 from antecede.runtime.config.settings import AddressLike, KeysLike, Settings
 from antecede.runtime.confirming import Confirming, InHand
 from antecede.runtime.content import Content, Headers, Payload, payload_bytes, read_content
-from antecede.runtime.deliveries import ConfirmingReader, Deliveries, Handler
+from antecede.runtime.deliveries import ConfirmingReader, Deliveries, Handler, note_reader
 from antecede.runtime.errors import NodeClosed, Stranded, TimedOut, fenced_sentence
 from antecede.runtime.journal_committer import JournalCommitter, OpenJournal
 from antecede.runtime.known_peers import KnownPeers
@@ -44,6 +44,9 @@ from antecede.runtime.observe.explain import (
     no_majority,
     reasons_unmet,
 )
+from antecede.runtime.observe.http_listener import HttpServer
+from antecede.runtime.observe.http_server import NodePages
+from antecede.runtime.observe.recent_events import RecentEvent
 from antecede.runtime.observe.stalls import Stalls
 from antecede.runtime.observe.stats import Health, Stats
 from antecede.runtime.observe.stats_reader import StatsReader, health_of
@@ -67,6 +70,7 @@ class Node:
         trace: EventRecorder | None,
         crypto: NoiseCrypto | None = None,
         opened: OpenJournal | None = None,
+        http: HttpServer | None = None,
     ) -> None:
         self.settings: Final = settings
         self._endpoint: Final = endpoint
@@ -82,6 +86,7 @@ class Node:
         self._deliveries: Final = Deliveries(settings.name, endpoint, self._turn.soon, confirming)
         self._callbacks: Final = Callbacks(settings.name)
         self._journal: AppJournal | None = None
+        self._http: Final = http
         self._committer: Final = self._make_committer(opened, confirming)
         self._waits_for_disk: Final = self._committer.durable
         enforcer = ExpulsionEnforcer(settings.policy, endpoint, self._callbacks, carrier.now_ns())
@@ -100,7 +105,11 @@ class Node:
             self._obstacles,
         )
         self._requests: Final = Requests(
-            self._send_call, self._deliveries, self._pressure.take_ahead
+            self._send_call_now,
+            self._send_call,
+            endpoint.directory.by_name,
+            self._deliveries,
+            self._pressure.take_ahead,
         )
         self._leaving: Final = Leaving(
             endpoint,
@@ -113,7 +122,7 @@ class Node:
         self._closing = False
         self._closed = False
         self._listeners: Final = Listeners(settings.name, self._callbacks)
-        self._stalls: Final = Stalls(endpoint, self._deliveries.unread)
+        self._stalls: Final = Stalls(endpoint, self._deliveries.unread, self._listeners.recent)
         self._stats_reader: Final = StatsReader(
             settings,
             endpoint,
@@ -138,6 +147,8 @@ class Node:
         self._deliveries.take_calls()
         self._trace.begin()
         self._turn.soon()
+        if http is not None:
+            http.answer_with(NodePages(self).answer)
 
     # Who this is.
 
@@ -334,16 +345,29 @@ class Node:
         that would read that, or nobody reads.
         """
         self._check_open()
-        return await self._requests.request(name, read_content(payload, headers), timeout)
+        return await self._requests.request(name, payload, headers, timeout)
 
     @property
     def _awaits_replies(self) -> bool:
         """Whether requests of this node are under way."""
         return self._requests.count() > 0
 
-    async def _send_call(self, target: str, content: Content) -> int:
-        """Send a request or a reply: `PeerAway` if its target is away."""
-        return (await self._outbound.send(target, content, None))[0]
+    def _send_call_now(self, target: str, data: bytes) -> int:
+        """Send a request or a reply with its envelope: its number, or 0 if it has to wait."""
+        if get_ident() != self._guard.owner:
+            self._guard.refuse()
+        if self._pressure.slow_path:
+            return 0
+        sequence = self._send_fast(target, data, self._now(), True)
+        if sequence and not self._turn.is_planned:
+            self._turn.soon()
+        return sequence
+
+    def _send_call(
+        self, target: str, content: Content, submitted: Callable[[int], None]
+    ) -> Awaitable[object]:
+        """The same, which waits; `PeerAway` if its target is away."""
+        return self._outbound.send(target, content, None, submitted)
 
     async def meet(self, *names: str, timeout: float | None = None) -> None:
         """Wait until each of these peers (without names: of all peers) is here or away.
@@ -370,11 +394,13 @@ class Node:
 
     def __aiter__(self) -> Deliveries | ConfirmingReader:
         self._guard.check()
+        note_reader(self.name)
         self._deliveries.check_asker()
         return self._deliveries.reader()
 
     def __anext__(self) -> Coroutine[None, None, InboundMessage]:
         self._guard.check()
+        note_reader(self.name)
         return self._deliveries.reader().__anext__()
 
     def receive(self, timeout: float | None = None) -> Coroutine[None, None, InboundMessage]:
@@ -384,6 +410,7 @@ class Node:
         whichever task awaits the result.
         """
         self._guard.check()
+        note_reader(self.name)
         confirming = self._deliveries.confirming
         return self._received(timeout, None if confirming is None else confirming.ask())
 
@@ -446,6 +473,10 @@ class Node:
             self._endpoint, self._now(), self._deliveries.unread(), self._stalls.durations
         )
 
+    def recent_events(self, since: int = 0) -> list[RecentEvent]:
+        """What has lately happened, the oldest first: events with a number above `since`."""
+        return self._listeners.recent.since(since)
+
     def _obstacles(self, names: Sequence[str]) -> list[str]:
         """Why these peers are not talked to, as far as is known: who refuses, who was never met."""
         endpoint = self._endpoint
@@ -472,6 +503,8 @@ class Node:
         self._closing = True
         self._pressure.close()
         self._stop()
+        self._end_http()
+        self._requests.end()
         self._close_files(write=False)
 
     async def close(self, timeout: float | None = None, linger: Linger = "released") -> None:
@@ -483,6 +516,7 @@ class Node:
         """
         self._guard.check()
         if self._closed:
+            self._end_http()
             return
         limit = self.settings.linger if timeout is None else timeout
         deadline = self._loop.time() + limit
@@ -501,8 +535,10 @@ class Node:
             await self._deliveries.handed_over(deadline - self._loop.time())
         finally:
             self._stop()
+            self._requests.end()
             self._close_files(write=True)
             await self._carrier.wait_closed()
+            self._end_http()
         if stranded:
             raise Stranded(stranded, limit, reasons)
 
@@ -576,10 +612,18 @@ class Node:
         self._turn.close()
         self._carrier.leave_to_parent()
         self._committer.leave_to_parent()
+        if self._http is not None:
+            self._http.leave_to_parent()
+
+    def _end_http(self) -> None:
+        """Serve no more. A node that was expelled goes on saying so until it is closed."""
+        if self._http is not None:
+            self._http.end()
 
     def _stop_fenced(self) -> None:
         """Others go on without this node: nothing that it did now would count."""
         self._stop()
+        self._requests.end()
         self._close_files(write=True)
 
     def _close_files(self, *, write: bool) -> None:

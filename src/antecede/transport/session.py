@@ -73,6 +73,7 @@ class Session:
         "datagrams_out",
         "frame_assemblers",
         "has_journal",
+        "http",
         "id",
         "incarnation",
         "last_sent_ns",
@@ -120,6 +121,8 @@ class Session:
         self.incarnation: i64 = 0
         # Whether it has a journal, and until it is met, how far our ids had got before a crash.
         self.has_journal = False
+        # Where it serves HTTP, as it says; empty if it does not.
+        self.http = ""
         self.sent_before: i64 = 0
         # The newest version of datagrams that both sides speak.
         self.version: i64 = 0
@@ -204,6 +207,7 @@ class Session:
         self.address = PeerAddress(address, fixed_address)
         self.incarnation = greeting.incarnation
         self.has_journal = greeting.flags & HAS_JOURNAL != 0
+        self.http = greeting.http
         self.version = min(greeting.newest, VERSION)
         if greeting.payload_limit < self.payload_limit:
             self.payload_limit = greeting.payload_limit

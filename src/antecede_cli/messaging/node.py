@@ -27,7 +27,7 @@ OPTIONS: Final = {"peers": "--peer", "peer_keys": "--peer-key"}
 
 WITH_OPTIONS: Final = (
     "name", "bind", "peers", "key", "peer_keys", "cluster_key", "insecure", "order", "journal",
-    "trace", "linger", "expel",
+    "trace", "linger", "expel", "http",
 )  # fmt: skip
 OTHER_SETTINGS: Final = [name for name in SETTING_NAMES if name not in (*WITH_OPTIONS, "confirm")]
 """Settings without an option of their own; deliveries are always confirmed by this command."""
@@ -143,6 +143,12 @@ give --expel majority:2min at all nodes. To start a node again whenever it was e
     metavar="HOST:PORT",
     help=f"Answer {PATHS} there, over HTTP.",
 )
+@click.option(
+    "--http",
+    metavar="HOST:PORT",
+    help="As --metrics, and tell the peers where: antecede top and antecede dashboard find all "
+    "nodes by asking one.",
+)
 def command(
     name: str | None,
     bind: str | None,
@@ -159,6 +165,7 @@ def command(
     expel: str | None,
     assignments: tuple[str, ...],
     metrics: str | None,
+    http: str | None,
 ) -> None:
     """Run one node: read JSON lines, send them, and write what is delivered.
 
@@ -169,7 +176,7 @@ def command(
     1 if peers still miss something, whose names are printed, or if the node was expelled; else 0.
     """
     options: dict[str, object] = {"name": name, "bind": bind, "journal": journal, "trace": trace}
-    options |= {"linger": linger, "expel": expel, "order": order}
+    options |= {"linger": linger, "expel": expel, "order": order, "http": http}
     options |= {"key": key, "cluster_key": cluster_key, "insecure": insecure or None}
     options |= {"peers": [checked_peer(peer) for peer in peers] or None}
     options |= {"peer_keys": list(peer_keys) or None}

@@ -128,6 +128,7 @@ def test_a_node_offers_what_is_for_applications_and_nothing_else() -> None:
         "peers",
         "receive",
         "receive_ready",
+        "recent_events",
         "reload",
         "remove_peer",
         "request",

@@ -11,6 +11,7 @@ from antecede.durability.journal import Durability
 from antecede.runtime.config.expulsion_policy import ExpulsionPolicy
 from antecede.runtime.config.rules import AcceptUnknown, Switch
 from antecede.runtime.config.settings import (
+    AddressLike,
     Away,
     Confirm,
     Count,
@@ -51,6 +52,7 @@ class Options(TypedDict, total=False):
     durable: Durability
     journal_limit: Size
     confirm: Confirm
+    http: AddressLike | None
     trace_format: TraceFormat
     trace_run: str
     trace_rotate: Duration

@@ -164,6 +164,9 @@ class Settings:
     confirm: Setting[Confirm, Confirm] = setting("next", rules.choice(Confirm))
     """With a journal: a message is confirmed when the `next` one is asked for, or its handler
     returns; with `done` only when its `done()` is called, also in handlers."""
+    http: Setting[AddressLike | None, Address | None] = setting(None, rules.HTTP)
+    """Where the node serves its figures, its health and its state over HTTP, and says so to its
+    peers: a view that asks one node finds the others."""
     trace: Setting[PathLike | None, Path | None] = setting(None, rules.PATH)
     """Where the event log goes: a folder, or a file that ends in .jsonl or .jsonl.gz."""
     trace_format: Setting[TraceFormat, TraceFormat] = setting("auto", rules.choice(TraceFormat))

@@ -82,6 +82,8 @@ class PeerStats:
             "How long ago the oldest message that is held back because of the peer was sent.",
         ),
     )
+    http: str = ""
+    """Where it serves HTTP, if it has said so (`http`)."""
     narrow: bool = False
     """Whether datagrams of 1,200 bytes, which hellos have, were found not to reach it."""
 
