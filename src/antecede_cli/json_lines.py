@@ -40,6 +40,7 @@ from antecede.runtime.observe.recent_events import KINDS
 from antecede.runtime.opening import NodeOpening
 from antecede.units import duration_text
 from antecede_cli.request_lines import RequestLines, failure
+from antecede_cli.room_lines import RoomLines, is_of_rooms
 
 OUTPUT_LIMIT: Final = 8192
 """At most 8,192 lines wait to be written; beyond that nothing more is received."""
@@ -236,7 +237,7 @@ async def serve_lines(
     node.on_event(lambda report: tell(report, output, lines))
     answers = Answers(node, lines, output)
     answering = loop.create_task(answers.run())
-    deliveries = loop.create_task(write_deliveries(node, answers.requests, output))
+    deliveries = loop.create_task(write_deliveries(node, answers, output))
     try:
         await lines.ended.wait()
         awaited: Linger = "released" if signalled or output.failure is not None else "bye"
@@ -334,6 +335,7 @@ class Answers:
         self._waits = False
         self._answered = 0
         self.requests: Final = RequestLines(node, output.put, payload_record)
+        self.rooms: Final = RoomLines(node, output.put, text_record)
         lines.on_urgent(self._expel_ahead)
 
     @property
@@ -346,7 +348,7 @@ class Answers:
         while line := await self._lines.next_line():
             self._waits = True
             asyncio.get_running_loop().call_soon(self._expel_ahead)
-            record = await answer(self._node, self.requests, line)
+            record = await answer(self._node, self.requests, self.rooms, line)
             self._waits = False
             self._put(record)
             await self._output.room()
@@ -382,7 +384,9 @@ def when_on_disk(node: Node, action: Callable[[], None]) -> None:
     node._turn.soon()
 
 
-async def answer(node: Node, requests: RequestLines, line: bytes) -> dict[str, object] | None:
+async def answer(
+    node: Node, requests: RequestLines, rooms: RoomLines, line: bytes
+) -> dict[str, object] | None:
     """Do what a line asks for; the record to answer with, if no event tells of it."""
     try:
         if len(line) > (limit := line_limit(node)):
@@ -396,6 +400,8 @@ async def answer(node: Node, requests: RequestLines, line: bytes) -> dict[str, o
             identity = request.get("id")
             payload = read_payload(request, identity)
             return await requests.reply(request["reply"], payload, identity)
+        if is_of_rooms(request):
+            return await rooms.answer(request, read_payload)
         targets, payload, identity = read_request(request)
     except BadLine as error:
         return failure(error, error.identity)
@@ -528,12 +534,14 @@ def read_payload(request: dict[str, object], identity: object) -> bytes:
     raise BadLine('a line needs "text" (a string), or "base64" for other bytes', identity)
 
 
-async def write_deliveries(node: Node, requests: RequestLines, output: OutputLines) -> None:
+async def write_deliveries(node: Node, answers: Answers, output: OutputLines) -> None:
     """Write every message that is delivered, until the node is closed."""
     async for message in node:
         if message.is_request:
-            output.put(requests.on_request(message))
-            await requests.make_room()
+            output.put(answers.requests.on_request(message))
+            await answers.requests.make_room()
+        elif message.room:
+            output.put(answers.rooms.delivered(message), message.done)
         else:
             output.put(delivery_record(message), message.done)
         await output.room()
@@ -551,11 +559,16 @@ def delivery_record(message: InboundMessage) -> dict[str, object]:
 
 
 def payload_record(message: InboundMessage) -> dict[str, object]:
-    """A payload as part of a record: a text, or other bytes in base64."""
+    """A payload as part of a record."""
+    return text_record(message.payload)
+
+
+def text_record(payload: bytes) -> dict[str, object]:
+    """Bytes as part of a record: a text, or other bytes in base64."""
     try:
-        return {"text": message.payload.decode()}
+        return {"text": payload.decode()}
     except UnicodeDecodeError:
-        return {"base64": base64.b64encode(message.payload).decode()}
+        return {"base64": base64.b64encode(payload).decode()}
 
 
 def write_event(report: Report, output: OutputLines) -> None:

@@ -21,6 +21,7 @@ from antecede.wire.envelope import (
     REFUSAL,
     REPLY,
     REQUEST,
+    ROOM,
     Envelope,
     has_envelope,
     open_envelope,
@@ -75,6 +76,7 @@ class InboundMessage:
         "envelope",
         "number",
         "payload",
+        "room",
         "sender",
         "sender_id",
         "sequence",
@@ -90,6 +92,7 @@ class InboundMessage:
         deliveries: "UnconfirmedDeliveries | None" = None,
         again: bool = False,
         sender_id: i64 = 0,
+        room: str = "",
     ) -> None:
         # As it was sent: that is what flow control counts.
         self.size: Final[i64] = len(data)
@@ -109,6 +112,8 @@ class InboundMessage:
         self._deliveries: Final = deliveries
         # Whether it may have been handed over before, by a process that crashed.
         self.again: Final = again
+        # The name of the room that it was sent to; empty if it was sent to this node.
+        self.room: Final = room
         self._answering: Answering | None = None
         # Whether it was replied to or refused, or is at the moment.
         self.answered = False
@@ -132,9 +137,23 @@ class InboundMessage:
             return self.sender
         return self.envelope.reply_to
 
+    def in_room(self, room: str, sender: str, number: i64, data: bytes) -> "InboundMessage":
+        """What a member has sent to a room, which this word of the room has brought.
+
+        Confirming it confirms the word.
+        """
+        return InboundMessage(
+            sender, number, data, self.number, self._deliveries, self.again, self.sender_id, room
+        )
+
+    @property
+    def is_of_rooms(self) -> bool:
+        """Whether it is a word of a room, or a report that rooms need; no reader gets it."""
+        return self.envelope is not None and self.envelope.kind >= ROOM
+
     @property
     def is_call(self) -> bool:
-        """Whether it is a request, or the reply to one."""
+        """Whether the node itself looks at it first: a request, a reply, or a word of a room."""
         return self.envelope is not None and self.envelope.kind != MESSAGE
 
     @property

@@ -11,6 +11,7 @@ from antecede.membership.unfinished import Unfinished
 from antecede.transport.flow_control import MESSAGE_COST
 from antecede.transport.message_fragments import PayloadAssembler
 from antecede.transport.session import ME, Session
+from antecede.wire.envelope import EXPULSION, Envelope, seal_envelope
 
 
 @final
@@ -27,6 +28,7 @@ class Inbox:
         "calls",
         "delivered",
         "messages",
+        "reports_expulsions",
         "too_large",
         "unfinished",
         "unread",
@@ -55,6 +57,8 @@ class Inbox:
         self._own_cost: i64 = 0
         self.delivered: i64 = 0
         self.too_large: i64 = 0
+        # Whether expulsions have places among the deliveries: where there are rooms.
+        self.reports_expulsions = False
         for piece in recorder.state.fragments_of(ME):
             self._own.add(piece, payload_limit)
 
@@ -92,6 +96,18 @@ class Inbox:
         self.delivered += 1
         written = name.encode()
         self._add(self._recorder.deliver(ME, name, written, number, payload, whole))
+
+    def report_expulsions(self) -> None:
+        """From now on expulsions have their places among the deliveries."""
+        self.reports_expulsions = True
+
+    def put_expulsion(self, me: str, name: str, incarnation: i64) -> None:
+        """An incarnation of a peer is expelled: nothing of it comes after this."""
+        if not self.reports_expulsions:
+            return
+        data = seal_envelope(Envelope(EXPULSION, incarnation), name.encode())
+        self._own_cost += MESSAGE_COST + len(data)
+        self._add(self._recorder.deliver(ME, me, me.encode(), 0, data, data))
 
     def _add(self, message: InboundMessage) -> None:
         self._arrived.append(message)

@@ -13,7 +13,8 @@ from antecede.runtime.journal_committer import JournalCommitter
 
 KEY_BYTES_MAX: Final = 1 << 10
 VALUE_BYTES_MAX: Final = 1 << 20
-"""What is kept here is written again whenever the journal is: positions, not data."""
+"""A key has at most 1 KiB and a value 1 MiB. All values are written again whenever a new file of
+the journal is begun, so they should be positions, not data."""
 
 
 class OnDisk:

@@ -70,6 +70,33 @@ class Calls:
         """A reader that waits for a reply takes nothing: what has come is taken in for it."""
 
 
+class RoomWords:
+    """Who takes the words of rooms from among the deliveries; this one knows no rooms."""
+
+    in_use = False
+    """Whether there are rooms."""
+    holds = False
+    """Whether what is delivered waits behind a word that cannot be taken yet."""
+
+    def has_room(self) -> bool:
+        """Whether more may be taken in although nobody may read it."""
+        return True
+
+    def on_words(self, words: list[InboundMessage]) -> None:
+        """Words of rooms were delivered; they stand in the queue, too."""
+
+    def sort(self, messages: list[InboundMessage]) -> int:  # noqa: ARG002 - nothing waits
+        """Take the words among these, and give back the rest with `put`; how many words it were."""
+        return 0
+
+    def held(self) -> int:
+        """How many messages wait behind a word that cannot be taken yet."""
+        return 0
+
+    def on_asked(self) -> None:
+        """Whoever reads is done with all that was in the queue."""
+
+
 class Deliveries:
     """The messages delivered at one node, in one queue, as an asynchronous iterator.
 
@@ -100,6 +127,11 @@ class Deliveries:
         # queue: who asked gets them when what came before is taken.
         self._replies = 0
         self._calls = Calls()
+        # How many of what is in the inbox are words of rooms.
+        self._words = 0
+        self._rooms = RoomWords()
+        self.placed = 0
+        """How many messages `put` has put into the queue."""
         # How often replies were given to tasks that have not gone on yet.
         self._letting_go = 0
         self.is_ahead = False
@@ -141,6 +173,8 @@ class Deliveries:
             message = self._queue.popleft()
             if self.confirming is not None:
                 self.confirming.hand(asked, [message])
+            if self._rooms.in_use and not self._queue:
+                self._loop.call_soon(self._rooms.on_asked)
             return message
         raise NodeClosed(self._name)
 
@@ -183,7 +217,10 @@ class Deliveries:
         """Take what has come, if anything has."""
         self.look_at_calls()
         if self._endpoint.inbox.messages:
-            self._queue.extend(self._endpoint.take_inbox())
+            if self._words or self._rooms.holds:
+                self._words -= self._rooms.sort(self._endpoint.take_inbox())
+            else:
+                self._queue.extend(self._endpoint.take_inbox())
             self._consumed()
 
     def _on_prefetch_taken(self) -> None:
@@ -200,15 +237,46 @@ class Deliveries:
 
     def look_at_calls(self, *, at_once: bool = False) -> None:
         """Whoever waits for a reply may have it now; requests can be replied to."""
-        if self._endpoint.inbox.calls:
-            self._calls.on_calls(self._endpoint.inbox.take_calls(), at_once)
+        if not self._endpoint.inbox.calls:
+            return
+        calls = self._endpoint.inbox.take_calls()
+        words = [one for one in calls if one.is_of_rooms]
+        if words:
+            self._words += len(words)
+            self._rooms.on_words(words)
+            calls = [one for one in calls if not one.is_of_rooms]
+        if calls:
+            self._calls.on_calls(calls, at_once)
 
-    def take_calls(self) -> None:
-        """The same in a turn; who waits for a reply instead of reading gets more in the end."""
+    def take_calls(self) -> bool:
+        """The same in a turn, where the words of rooms are taken, too; who waits for a reply
+        instead of reading gets more in the end. Whether a reader may have got something by that."""
         if self._endpoint.inbox.calls:
             self.look_at_calls(at_once=asyncio.current_task(self._loop) is None)
         if self._calls.of_readers:
             self._calls.keep_reading()
+        if not self._words or not self._rooms.has_room():
+            return False
+        self._take()
+        return bool(self._queue)
+
+    # Rooms.
+
+    def pass_rooms_to(self, rooms: RoomWords) -> None:
+        """Who takes the words of rooms."""
+        self._rooms = rooms
+
+    def put(self, message: InboundMessage) -> None:
+        """This comes next: it was among words of rooms, or is what one of them has brought."""
+        self.placed += 1
+        self._queue.append(message)
+        if self._replies and message.is_reply:
+            self._loop.call_soon(self._pass_replies)
+
+    def take_more(self) -> None:
+        """There is room for what was not taken in before."""
+        if self._words:
+            self._consumed()
 
     def is_read(self) -> bool:
         """Whether anybody has ever asked for messages here."""
@@ -220,7 +288,9 @@ class Deliveries:
 
     def next_to_take(self) -> list[InboundMessage]:
         """What would be taken next, if everything that came before is taken."""
-        return [] if self._queue or self._letting_go else self._endpoint.inbox.messages
+        if self._queue or self._letting_go or self._rooms.holds:
+            return []
+        return self._endpoint.inbox.messages
 
     def take_out(self, replies: list[InboundMessage]) -> None:
         """These, of the newest, are handed over now."""
@@ -350,7 +420,7 @@ class Deliveries:
 
     def unread(self) -> int:
         """How many messages nobody has taken."""
-        return len(self._endpoint.inbox.messages) + len(self._queue)
+        return len(self._endpoint.inbox.messages) + len(self._queue) + self._rooms.held()
 
     def is_consumer(self, task: asyncio.Task[object] | None) -> bool:
         """Whether it is this task that takes the messages."""
@@ -366,6 +436,8 @@ class Deliveries:
         try:
             if self._queue:
                 await yield_to_loop()  # Another task may take all of it meanwhile.
+            else:
+                self._rooms.on_asked()
             if timeout is None:
                 while not self._has_news() or (self._replies and await self._waits_for_more()):
                     await self._changed.wait()
@@ -418,6 +490,8 @@ class Deliveries:
         self.look_at_calls()
         if self._letting_go:
             return False
+        if not self._queue and (self._words or self._rooms.holds):
+            self._take()  # Perhaps there is nothing for a reader in it.
         return bool(self._queue or self._endpoint.inbox.messages or self._ended or self._is_over())
 
     def _is_over(self) -> bool:
@@ -445,7 +519,9 @@ class Deliveries:
         finally:
             readers.reset(in_context)
             self._calling = nested
-            if self._handler is not None and self.unread():
+            if not self._queue:
+                self._rooms.on_asked()
+            if self._handler is not None and (self._queue or self._endpoint.inbox.messages):
                 self._loop.call_soon(self._call, handler)
 
     def _call_with_each(self, handler: Handler, size: int) -> None:

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import signal
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from threading import get_ident
 from typing import Final, Self
 
@@ -35,6 +36,7 @@ from antecede.runtime.journal_committer import JournalCommitter, OpenJournal
 from antecede.runtime.known_peers import KnownPeers
 from antecede.runtime.leaving import Leaving, Linger
 from antecede.runtime.listeners import Listener, Listeners
+from antecede.runtime.live_room import MakeState, TakeState
 from antecede.runtime.notifier import Notifier
 from antecede.runtime.observe.event_recorder import EventRecorder, EventRecorderOwner
 from antecede.runtime.observe.explain import (
@@ -52,6 +54,9 @@ from antecede.runtime.observe.stats import Health, Stats
 from antecede.runtime.observe.stats_reader import StatsReader, health_of
 from antecede.runtime.outbound import Outbound
 from antecede.runtime.requests import Requests
+from antecede.runtime.room import Room
+from antecede.runtime.room_contacts import RoomContacts
+from antecede.runtime.rooms import Rooms
 from antecede.runtime.security.noise_handshake import NoiseCrypto
 from antecede.runtime.thread_guard import ThreadGuard
 from antecede.runtime.turn import Turn
@@ -139,6 +144,20 @@ class Node:
         )
         self._trace: Final = EventRecorderOwner(trace, self._loop)
         self._known: Final = KnownPeers(settings, endpoint, carrier, crypto, self._trace)
+        self._rooms: Final = Rooms(
+            settings,
+            endpoint,
+            self._deliveries,
+            self._pressure,
+            self._progress,
+            self._turn,
+            RoomContacts(settings, endpoint, self._known, carrier),
+            self._now,
+            self._tell,
+            self._callbacks,
+            self._check_may_send,
+            partial(self._outbound.send, timeout=None),
+        )
         self._turn.begin(self._deliveries, self._committer, enforcer, self._stalls)
         self._known.introduce_configured()
         if opened is not None:
@@ -328,14 +347,14 @@ class Node:
             self._turn.soon()
         return sequence
 
-    async def request(
+    def request(
         self,
         name: str,
         payload: Payload,
         timeout: float | None = None,
         *,
         headers: Headers | None = None,
-    ) -> InboundMessage:
+    ) -> Coroutine[None, None, InboundMessage]:
         """Send a request to one peer, wait for its reply, and return that.
 
         The other side answers with `await message.reply(...)`. `RequestFailed` says why there is no
@@ -344,8 +363,8 @@ class Node:
         its turn behind what was delivered here before it, unless the task that asks is the one
         that would read that, or nobody reads.
         """
-        self._check_open()
-        return await self._requests.request(name, payload, headers, timeout)
+        self._guard.check()
+        return self._requests.request(name, payload, headers, timeout)
 
     @property
     def _awaits_replies(self) -> bool:
@@ -389,6 +408,30 @@ class Node:
             raise NodeClosed(self.name)
         if undelivered := self._listeners.take_undelivered():
             raise undelivered
+
+    # Rooms.
+
+    async def join(
+        self,
+        room: str,
+        via: str | None = None,
+        *,
+        snapshot: MakeState | None = None,
+        restore: TakeState | None = None,
+        in_node: bool = False,
+        timeout: float | None = None,
+    ) -> Room:
+        """Join a room through one of its members, by name or address; without one, found it.
+
+        Returns when this node is a member: nothing of the room is shown before. `snapshot` is asked
+        for the application's state when this node takes somebody in: bytes, perhaps awaited.
+        `restore` is given those of another member, once, before the first message. With `in_node`
+        the messages of the room come with those of the node, all in one order.
+        """
+        self._check_open()
+        return await self._rooms.join(
+            room, via, snapshot, restore, in_node=in_node, timeout=timeout
+        )
 
     # Receiving.
 
@@ -470,7 +513,11 @@ class Node:
     def explain(self) -> Explanation:
         """Why messages wait, and for whom; `print` it, or read its fields."""
         return explain(
-            self._endpoint, self._now(), self._deliveries.unread(), self._stalls.durations
+            self._endpoint,
+            self._now(),
+            self._deliveries.unread(),
+            self._stalls.durations,
+            self._rooms.explain(),
         )
 
     def recent_events(self, since: int = 0) -> list[RecentEvent]:
@@ -525,6 +572,7 @@ class Node:
         stranded: list[str] = []
         reasons: list[str] = []
         try:
+            await self._rooms.leave_all(deadline - self._loop.time())
             stranded = await self._leaving.say_bye(deadline, linger)
             reasons = self._obstacles(stranded)
             if not self._closed:
@@ -577,6 +625,7 @@ class Node:
             self._loop.call_soon(self._stop_fenced)
         self._known.follow(report)
         self._requests.on_report(report)
+        self._rooms.on_report(report)
         if not isinstance(report, StrangerSeen) or self._known.try_admit(report):
             self._listeners.tell(report)
 
@@ -602,6 +651,7 @@ class Node:
         self._carrier.close()
         self._deliveries.end()
         self._requests.close()
+        self._rooms.close()
         self._progress.notify()
         self._trace.stop()
 

@@ -385,7 +385,17 @@ class Requests(Calls):
         """Send a reply, which confirms the request; whoever asked may be gone by now."""
         if request.answered:
             raise LocalError("this request has been replied to already")
-        content = Content(payload_bytes(payload), read_headers(headers), "", kind, request.call)
+        plain = payload_bytes(payload)
+        given = read_headers(headers) if headers else NO_HEADERS
+        envelope = Envelope(kind, request.call, -1, "", NO_TARGETS, given)
+        if self._send_now(request.sender, seal_envelope(envelope, plain)):
+            request.mark_answered(True)
+            request.done()
+        else:
+            await self._reply_later(request, Content(plain, given, "", kind, request.call))
+
+    async def _reply_later(self, request: InboundMessage, content: Content) -> None:
+        """Wait for whatever is in the way."""
         is_sent = False
 
         def submitted(_: int) -> None:
@@ -395,9 +405,6 @@ class Requests(Calls):
 
         request.mark_answered(True)
         try:
-            if self._send_now(request.sender, content.sealed(())):
-                request.done()
-                return
             await self._send(request.sender, content, submitted)
         except (PeerAway, UnknownPeer):
             request.done()

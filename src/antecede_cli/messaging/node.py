@@ -48,6 +48,10 @@ Lines in:   {"to": ["bob", "carol"], "text": "hello", "id": "a1"}     ("id" is o
             {"request": "bob", "text": "how many?", "id": "a2", "timeout": 5}     ("timeout" is
                                                     optional, in seconds)
             {"reply": 1, "text": "three"}           answer request 1 of this node
+            {"join": "lobby", "via": "bob", "history": true}    join a room through bob; without
+                                                    "via" it is new
+            {"room": "lobby", "text": "hello, all", "id": "a3"}    say this to all who are there
+            {"leave": "lobby"}
             {"expel": "bob", "reason": "disk died"}    go on without bob, for good; done at once,
                                                     even if an earlier line still waits
 Lines out:  {"event": "ready", "name": "alice", "address": "127.0.0.1:9001"}   the first one
@@ -58,6 +62,8 @@ Lines out:  {"event": "ready", "name": "alice", "address": "127.0.0.1:9001"}   t
             {"request": 1, "from": "bob", "text": "how many?"}    to be answered with a line that
                                                     has this number
             {"reply": "a2", "from": "bob", "text": "three"}    the reply to a request of this node
+            {"from": "bob", "room": "lobby", "text": "hi"}    what bob has said in a room
+            {"event": "joined", "room": "lobby", "peer": "bob"}    or "left"
             {"error": "...", "id": "a1"}            that line failed; the node goes on
             {"event": "restarted", "peer": "bob"}   something to know about a peer
             {"event": "undeliverable", "peer": "bob", "sequences": [7], "why": "gone"}

@@ -29,7 +29,7 @@ LARGEST: Final = (1 << 62) - 1
 
 COUNTER_BITS: Final = 16
 COUNTERS_LIMIT: Final = 1 << 20
-"""A packet has at most so many counters, of so many bits, where they are counted modulo k."""
+"""A packet has at most 1,048,576 counters, of 16 bits, where they are counted modulo k."""
 
 Field = TypeVar("Field")
 Ids: TypeAlias = tuple[tuple[int, int], ...]

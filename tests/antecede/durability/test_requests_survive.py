@@ -4,6 +4,8 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from random import Random
+from typing import Literal
 
 import pytest
 
@@ -11,13 +13,17 @@ from antecede.durability.errors import JournalFailed
 from antecede.durability.unconfirmed import InboundMessage
 from antecede.runtime.errors import NodeClosed
 from antecede.runtime.node import Node
-from antecede.testing import TestNetwork
+from antecede.testing import Faults, TestNetwork, Uniform
 from tests.antecede.durability.crashing_group import LOG, run
 from tests.antecede.durability.failing_disk import FailingDisk, PowerFailure
+from tests.seeds import seeds
 
 REQUESTS = 4
 OPENING = 6
 """A disk that fails while the node is opened lets nobody in: that is no crash."""
+
+STORM_CRASHES = 12
+BAD = Faults(latency=Uniform(1_000_000, 30_000_000), loss=0.1, duplication=0.1)
 
 SMALL, LARGE = 1, 20_000
 """A reply in one datagram; and one in parts, for which there is no room at once."""
@@ -26,9 +32,18 @@ SMALL, LARGE = 1, 20_000
 class Answering:
     """Alice asks bob, whose disk loses power as told; bob writes down whom he has answered."""
 
-    def __init__(self, size: int, crash_at: int | None = None) -> None:
+    def __init__(
+        self,
+        size: int,
+        crash_at: int | None = None,
+        *,
+        storm: Random | None = None,
+        confirm: Literal["next", "done"] = "next",
+    ) -> None:
         self.size = size
-        self.network = TestNetwork()
+        self.confirm = confirm
+        self.storm = storm
+        self.network = TestNetwork(None if storm is None else BAD, seed=1)
         self.disk = FailingDisk()
         self.disk.crash_at = crash_at
         self.crashes = 0
@@ -57,8 +72,15 @@ class Answering:
     async def _open(self) -> None:
         self.network.disks["bob"] = self.disk
         self.bob = await self.network.open_node(
-            "bob", peers=["alice"], journal="in-memory", send_limit=3, expel="manual"
+            "bob",
+            peers=["alice"],
+            journal="in-memory",
+            send_limit=3,
+            expel="manual",
+            confirm=self.confirm,
         )
+        if self.storm is not None and self.crashes < STORM_CRASHES:
+            self.disk.crash_at = self.disk.steps + self.storm.randrange(1, 8)
         self.bob.on_message(self._answer(self.bob))
 
     def _answer(self, bob: Node) -> Callable[[InboundMessage], Awaitable[None]]:
@@ -84,6 +106,17 @@ class Answering:
         kept = (self.disk.crash_at % 3) / 2
         self.disk = self.disk.after_power_failure(kept)
         await self._open()
+
+
+@pytest.mark.parametrize("confirm", ["next", "done"])
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+@pytest.mark.parametrize("seed", seeds(10))
+def test_power_fails_again_and_again_on_a_bad_network(
+    size: int, confirm: Literal["next", "done"], seed: int
+) -> None:
+    answering = Answering(size, storm=Random(seed), confirm=confirm)
+    run(answering.play())
+    assert answering.crashes > 0
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE])

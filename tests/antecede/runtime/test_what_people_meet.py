@@ -118,6 +118,7 @@ def test_a_node_offers_what_is_for_applications_and_nothing_else() -> None:
         "flush",
         "health",
         "incarnation",
+        "join",
         "journal",
         "leave_on_signals",
         "meet",

@@ -43,6 +43,7 @@ class Options(TypedDict, total=False):
     send_bytes: Size
     receive_window: Size
     payload_limit: Size
+    snapshot_limit: Size
     heartbeat: Duration
     silent_after: Duration
     expel: str | ExpulsionPolicy

@@ -135,6 +135,8 @@ class Settings:
     costs in memory, per peer."""
     payload_limit: Setting[Size, int] = setting("64MiB", rules.size(1, 1 << 30))
     """Largest payload of one message, in bytes."""
+    snapshot_limit: Setting[Size, int] = setting("1GiB", rules.size(0, 1 << 40))
+    """Largest state of a room that is given to a node which joins, in bytes."""
     heartbeat: Setting[Duration, float] = setting("2.5s", rules.duration("10ms", "1h"))
     """Seconds without traffic after which a node sends a sign of life."""
     silent_after: Setting[Duration, float | Auto] = setting(

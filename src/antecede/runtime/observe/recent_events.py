@@ -32,6 +32,10 @@ KINDS: Final[dict[type[Report], str]] = {
     events.TooLarge: "too_large",
     events.PeerRefused: "refused",
     events.StrangerSeen: "stranger",
+    events.Joined: "joined",
+    events.Left: "left",
+    events.SnapshotProgress: "progress",
+    events.RoomSplit: "split",
 }
 """What events are called in one word."""
 
@@ -119,6 +123,11 @@ def text_of(report: Report, count: int) -> str:
             return f"no talk with {name}: {report.reason}"
         case events.PathNarrow():
             return f"the way to {name} is too narrow for datagrams of 1,200 bytes"
+        case events.Joined() | events.Left() | events.RoomSplit():
+            return f"{name} {IN_ROOMS[type(report)]} {report.room!r}"
+        case events.SnapshotProgress():
+            share = f"{report.received:,} of {report.size:,} bytes"
+            return f"the state of the room {report.room!r} comes from {name}: {share}"
     return f"{name} {PLAIN[type(report)]}"
 
 
@@ -130,4 +139,10 @@ PLAIN: Final[dict[type[Report], str]] = {
     events.PeerLeft: "has left",
     events.Split: "and this node have expelled each other",
     events.StrangerSeen: "asked to join",
+}
+
+IN_ROOMS: Final[dict[type[Report], str]] = {
+    events.Joined: "is in the room",
+    events.Left: "has left the room",
+    events.RoomSplit: "is in another room that is called",
 }
