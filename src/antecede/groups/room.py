@@ -5,7 +5,7 @@ The idea: a sponsor S adds a joiner X, tells its view, and gives X a snapshot. U
 *holds* what comes directly until S says that all have marked. All of it are causal messages, and
 causal order alone is enough.
 
-The names are those of the specification:
+The names are those of the rule in `docs/protocols/rooms.md`:
 
     known, left    grow only;   view = known - left - E - me
     E              who is expelled, as far as taken from the queue: `expelled`
@@ -96,7 +96,16 @@ class Job:
 class Attempt:
     """What a joiner has of its present attempt; with the next one all of it is thrown away."""
 
-    __slots__ = ("cnt", "has_bytes", "held", "is_marked", "kept_bytes", "passed", "snapshot")
+    __slots__ = (
+        "cnt",
+        "gone",
+        "has_bytes",
+        "held",
+        "is_marked",
+        "kept_bytes",
+        "passed",
+        "snapshot",
+    )
 
     def __init__(self) -> None:
         self.snapshot: Snapshot | None = None
@@ -106,6 +115,8 @@ class Attempt:
         self.cnt: dict[MemberId, int] = {}
         self.passed: list[Publication] = []
         self.held: list[Publication] = []
+        # Those of whom the sponsor says that they are out, beside those in its snapshot.
+        self.gone: dict[MemberId, None] = {}
         self.kept_bytes: i64 = 0
 
     def clone(self) -> "Attempt":
@@ -121,6 +132,7 @@ class Attempt:
         self.cnt = dict(other.cnt)
         self.passed = list(other.passed)
         self.held = list(other.held)
+        self.gone = dict(other.gone)
         self.kept_bytes = other.kept_bytes
 
     def hold(self, publication: Publication) -> None:
@@ -132,11 +144,20 @@ class Attempt:
         """The sponsor's counts replace ours, and what it counts as gone is not held."""
         self.snapshot = snapshot
         self.cnt = dict(snapshot.cnt)
-        self.held = [one for one in self.held if not snapshot.has_out(one.sender)]
+        self.held = [one for one in self.held if not self.has_out(one.sender)]
 
     def drop(self, member: MemberId) -> None:
-        """What this one sent directly is not wanted."""
-        self.held = [one for one in self.held if one.sender != member]
+        """gone M: what it sent directly is not wanted."""
+        self.gone[member] = None
+        self.held = [one for one in self.held if not self.has_out(one.sender)]
+
+    def has_out(self, member: MemberId) -> bool:
+        """Whether the sponsor counts this one out, so that nothing direct of it is held.
+
+        Not even what comes later: something that happened after it may have been passed on.
+        """
+        snapshot = self.snapshot
+        return member in self.gone or (snapshot is not None and snapshot.has_out(member))
 
     def take(self, publication: Publication) -> None:
         """take(M, n): it follows on what is there of its publisher, or it is dropped."""
@@ -433,8 +454,7 @@ class Room:
         joining = self.joining
         member = publication.sender
         if joining is not None:
-            snapshot = joining.snapshot
-            if snapshot is None or not snapshot.has_out(member):
+            if not joining.has_out(member):
                 joining.hold(publication)
                 self._check_kept(joining, effects)
         elif member not in self.known or member in self.left:

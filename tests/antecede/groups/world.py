@@ -21,10 +21,13 @@ from antecede.groups import (
     Contact,
     FetchSnapshot,
     ForgetSnapshot,
+    Join,
     MakeSnapshot,
+    Mark,
     MemberId,
     NobodyToAsk,
     Over,
+    Pass,
     Publication,
     RestoreSnapshot,
     Room,
@@ -32,6 +35,7 @@ from antecede.groups import (
     RoomState,
     Send,
     Show,
+    Snapshot,
     Word,
     answer_outside,
     decode_word,
@@ -101,6 +105,13 @@ class Driver:
     keeps_joins: bool = False
     """Whether who joins again is the same member."""
     begins_attempts_again: bool = False
+    marks_at_delivery: bool = False
+    passes_at_delivery: bool = False
+    counts_at_delivery: bool = False
+    submits_later: bool = False
+    """Whether a publication has its view and its number some time before it is submitted."""
+    skips: bool = False
+    """Whether every fourth publication leaves out one of the view."""
 
 
 @dataclass(slots=True, eq=False)
@@ -130,6 +141,8 @@ class Node:
     has_published: bool = False
     """Whether the application has published while it was shown something."""
     buffer: list[Publication] = field(default_factory=list)
+    waiting: list[Send] = field(default_factory=list)
+    """Publications that are not submitted yet."""
     making: tuple[MemberId, int] | None = None
     state: tuple[int, ...] = ()
     """The application's, when its snapshot began."""
@@ -260,6 +273,8 @@ class World:
             found.append(("take", node.index, 0))
         if node.buffer:
             found.append(("read", node.index, 0))
+        if node.waiting:
+            found.append(("submit", node.index, 0))
         if node.fetching is not None and self._sponsor_of(node) is not None:
             found.append(("bytes", node.index, 0))
         if node.wants_to_ask:
@@ -301,6 +316,9 @@ class World:
                 self._finish(node)
             case "made":
                 self._made(node)
+            case "submit":
+                send = node.waiting.pop(0)
+                self._submit(node, send.word, send.to)
             case "read":
                 self._read(node)
             case "bytes":
@@ -338,6 +356,46 @@ class World:
         node.seen |= message.past | (1 << message_id)
         node.settled |= 1 << message_id
         node.queue.append(message)
+        self._too_early(node, message.word)
+
+    def _too_early(self, node: Node, word: Word) -> None:
+        """What wrong drivers do at delivery."""
+        room = node.room
+        if room is None:
+            return
+        if self.driver.marks_at_delivery and isinstance(word, Join) and word.joiner != room.me:
+            mark = Mark(room.room, room.me, word.joiner, word.attempt)
+            self._submit(node, mark, (word.sender.name,))
+        if self.driver.passes_at_delivery and isinstance(word, Publication):
+            for joiner, job in room.jobs.items():
+                if word.sender in job.missing:
+                    item = Pass(room.room, room.me, joiner, job.attempt, word)
+                    self._submit(node, item, (joiner.name,))
+
+    def _is_too_late(self, word: Word) -> bool:
+        """Whether a wrong driver has sent this at delivery."""
+        if self.driver.passes_at_delivery and isinstance(word, Pass):
+            return isinstance(word.item, Publication)
+        return self.driver.marks_at_delivery and isinstance(word, Mark)
+
+    def _counted(self, node: Node, word: Snapshot) -> Snapshot:
+        """As if what is delivered were in the state."""
+        cnt = dict(word.cnt)
+        for item in node.queue:
+            if isinstance(item, Message) and isinstance(item.word, Publication):
+                cnt[item.word.sender] = max(cnt.get(item.word.sender, 0), item.word.number)
+        return Snapshot(
+            word.room,
+            word.sender,
+            word.joiner,
+            word.attempt,
+            cnt,
+            word.known,
+            word.left,
+            word.expelled,
+            word.length,
+            word.digest,
+        )
 
     def _hears(self, node: Node, expelled: Iterable[tuple[str, int]]) -> bool:
         """Follow a notice; whether that was the end."""
@@ -473,7 +531,7 @@ class World:
     def _perform(self, node: Node, effects: list[Effect]) -> None:
         for effect in effects:
             if isinstance(effect, Send):
-                self._submit(node, effect.word, effect.to)
+                self._send(node, effect)
             elif isinstance(effect, Show):
                 self._show(node, effect.publication)
             elif isinstance(effect, MakeSnapshot):
@@ -496,6 +554,18 @@ class World:
                 node.wants_to_ask = True
             elif isinstance(effect, Over):
                 self._on_over(node)
+
+    def _send(self, node: Node, effect: Send) -> None:
+        word, names = effect.word, effect.to
+        if isinstance(word, Publication) and self.driver.submits_later:
+            node.waiting.append(effect)
+            return
+        if isinstance(word, Publication) and self.driver.skips and word.number % 4 == 2:
+            names = names[1:]
+        if isinstance(word, Snapshot) and self.driver.counts_at_delivery:
+            word = self._counted(node, word)
+        if not self._is_too_late(word):
+            self._submit(node, word, names)
 
     def _on_over(self, node: Node) -> None:
         node.has_left = True
