@@ -436,6 +436,11 @@ class BlockingNode:
 
     # Looking inside.
 
+    @property
+    def rooms(self) -> Mapping[str, tuple[str, ...]]:
+        """The rooms of this node by name, each with its members; none while it still joins."""
+        return self._in_loop(lambda node: node.rooms)
+
     def stats(self) -> Stats:
         """Counters since the node was opened, and its present state."""
         return self._in_loop(lambda node: node.stats())
