@@ -145,7 +145,8 @@ class LiveRoom(RoomKeeper):
         return (self.rule.me.name, *self.rule.names())
 
     async def send(self, payload: Payload, timeout: float | None) -> int:
-        return await self._rooms.publish(self, payload, timeout)
+        durable = self._rooms.is_durable()
+        return await self._rooms.publish(self, payload, timeout, waits_for_disk=durable)
 
     async def leave(self) -> None:
         await self._rooms.leave(self)

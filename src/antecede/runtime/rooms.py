@@ -36,6 +36,7 @@ from antecede.groups.words import named_in
 from antecede.membership.contact import ContactState
 from antecede.runtime.backpressure import Backpressure
 from antecede.runtime.callbacks import Callbacks
+from antecede.runtime.committer import Committer
 from antecede.runtime.config.settings import Settings
 from antecede.runtime.content import Content, Payload, payload_bytes
 from antecede.runtime.deliveries import Deliveries, RoomWords
@@ -102,6 +103,7 @@ class Rooms(RoomWords):
         now: Callable[[], int],
         tell: Callable[[Report], None],
         callbacks: Callbacks,
+        committer: Committer,
         check_may_send: Callable[[], None],
         send: Callable[[str, Content], Awaitable[object]],
     ) -> None:
@@ -115,6 +117,7 @@ class Rooms(RoomWords):
         self._now: Final = now
         self.tell: Final = tell
         self._callbacks: Final = callbacks
+        self._committer: Final = committer
         self._check_may_send: Final = check_may_send
         self._loop: Final = asyncio.get_running_loop()
         self.states: Final = RoomStates(settings.name, send)
@@ -157,9 +160,7 @@ class Rooms(RoomWords):
         """Join a room through a member, or found one; returns when that is complete."""
         self._check_may_send()
         check_room_name(name)
-        before = self.by_name.get(name)
-        if before is not None and not before.rule.is_leaving:
-            raise LocalError(f"this node is in the room {name!r} already, or about to join it")
+        await self._make_way(name)
         self._endpoint.inbox.report_expulsions()
         lane = None
         if not in_node:
@@ -179,6 +180,16 @@ class Rooms(RoomWords):
             if not room.joined.done() or room.joined.exception() is not None:
                 self._abandon(room)
         return Room(name, room)
+
+    async def _make_way(self, name: str) -> None:
+        """Wait until this node has left the room as a member; a join that was given up ends."""
+        while (before := self.by_name.get(name)) is not None:
+            if not before.rule.is_leaving:
+                raise LocalError(f"this node is in the room {name!r} already, or about to join it")
+            if before.rule.is_complete:
+                await asyncio.shield(before.over)
+            else:
+                self.on_over(before)  # Whoever asks again has left as who it was before.
 
     def _add(
         self,
@@ -258,6 +269,13 @@ class Rooms(RoomWords):
         else:
             room.perform(room.rule.leave())
 
+    def room(self, name: str) -> LiveRoom:
+        """The room of this name; `NotInRoom` if this node is not in it."""
+        room = self.by_name.get(name)
+        if room is None:
+            raise NotInRoom(name)
+        return room
+
     async def leave(self, room: LiveRoom) -> None:
         """Leave, and wait until those whom this node takes in have all they need of it."""
         if room.lane is not None:
@@ -279,11 +297,21 @@ class Rooms(RoomWords):
         for room in list(self.by_name.values()):
             room.perform(room.rule.leave(at_once=True))
 
-    async def publish(self, room: LiveRoom, payload: Payload, timeout: float | None) -> int:
+    def is_durable(self) -> bool:
+        """Whether what is said has to be on disk first."""
+        return self._committer.durable
+
+    async def publish(
+        self,
+        room: LiveRoom,
+        payload: Payload,
+        timeout: float | None = None,
+        *,
+        waits_for_disk: bool = False,
+    ) -> int:
         """Say something in a room: the number of what this node has said there."""
         data = escaped(payload_bytes(payload))
         targets = self._targets(room, data)
-        room.begin_send()
         try:
             paced = self._endpoint.sending.wants_flush()
             if paced:
@@ -291,20 +319,25 @@ class Rooms(RoomWords):
             if paced or self.outbox.is_waiting() or self._backpressure.must_wait(targets):
                 async with asyncio.timeout(timeout):
                     await self._backpressure.wait(partial(self._targets, room, data), paced)
-            # In one step: the view, the number, and the submission.
-            room.observe(self.settings.name, data)
-            room.perform(room.rule.publish(data))
-            number = room.rule.cnt[room.rule.me]
-            self._turn.soon()
-            if not self._endpoint.sending.large_is_done():
-                await self._backpressure.wait_for_large()
-            return int(number)
         except TimeoutError:
             assert timeout is not None, "or it would not be over"
             raise TimedOut("send", timeout, f"to the room {room.name!r}") from None
-        finally:
-            room.end_send()
-            self._loop.call_soon(self.go_on)
+        # In one step: the view, the number, and the submission.
+        effects = room.rule.publish(data)
+        room.observe(self.settings.name, data)
+        room.perform(effects)
+        number = int(room.rule.cnt[room.rule.me])
+        self._turn.soon()
+        if not self._endpoint.sending.large_is_done() or waits_for_disk:
+            room.begin_send()
+            try:
+                await self._backpressure.wait_for_large()
+                if waits_for_disk:
+                    await self._committer.wait_durable()
+            finally:
+                room.end_send()
+                self._loop.call_soon(self.go_on)
+        return number
 
     def _targets(self, room: LiveRoom, data: bytes) -> Targets:
         """Whom something said in a room is for, as things stand."""
@@ -351,8 +384,15 @@ class Rooms(RoomWords):
             elif message.envelope.kind == ROOM and message.payload[:1] != PUBLISHED:
                 with suppress(RemoteError):
                     word = decode_word(message.payload, message.sender)
-                    if word.room.name in self.by_name:
-                        self._contacts.introduce(named_in(word))
+                    self._introduce(word)
+
+    def _introduce(self, word: Word) -> None:
+        """Whom a member names is a peer from now on, and may say hello."""
+        room = self.by_name.get(word.room.name)
+        if room is not None:
+            rule = room.rule
+            if word.sender.name in rule.names() or word.sender.name == rule.sponsor:
+                self._contacts.introduce(named_in(word))
 
     def sort(self, messages: list[InboundMessage]) -> int:
         words = 0
@@ -436,7 +476,7 @@ class Rooms(RoomWords):
         named = named_in(word)
         joining = not room.rule.is_complete
         if named and self._contacts.unsettled(named, self._now(), joining=joining):
-            self._contacts.introduce(named)
+            self._introduce(word)
             self._wake_for_unmet()
             return False
         if isinstance(word, Ask):
