@@ -581,11 +581,12 @@ class Rooms(RoomWords):
             self.ask_later(room, ASK_AGAIN_DOUBLINGS)
 
     def _somebody(self, room: LiveRoom) -> str:
+        """Whoever was named, and in turn others that are here: they may know the room, too."""
         by_name = self._endpoint.directory.by_name
         here = [one.name for one in by_name.values() if one.state == ContactState.HERE]
-        if room.via in here:
-            return room.via
-        return here[int(room.rule.attempt) % len(here)] if here else ""
+        if room.via in here and int(room.rule.attempt) % 4 < 2:
+            return room.via  # Two attempts of four: one that is refused counts twice.
+        return here[int(room.rule.attempt) // 4 % len(here)] if here else ""
 
     def on_over(self, room: LiveRoom) -> None:
         """This node has left."""
