@@ -73,6 +73,9 @@ OVERHEAD: Final = 1024
 ASK_AGAIN_SECONDS: Final = 0.05
 """Whoever is refused asks again after 50 ms, or twice, four times, … as long."""
 
+LOOK_SECONDS: Final = 0.02
+"""Whether all have got their states is looked at every 20 ms by a node that closes."""
+
 ROOMS_LEFT_MAX: Final = 256
 """256 rooms that were left are remembered, so that others are answered as they should be."""
 
@@ -120,7 +123,13 @@ class Rooms(RoomWords):
         self._committer: Final = committer
         self._check_may_send: Final = check_may_send
         self._loop: Final = asyncio.get_running_loop()
-        self.states: Final = RoomStates(settings.name, send)
+        self.states: Final = RoomStates(
+            settings.name,
+            send,
+            contacts.host_here(),
+            contacts.host_of,
+            sealed=settings.key is not None or settings.cluster_key is not None,
+        )
         self.line: Final = Line(self.try_take)
         """What cannot be taken yet of the node's own messages, and of rooms read with them."""
         self.by_name: Final[dict[str, LiveRoom]] = {}
@@ -293,7 +302,7 @@ class Rooms(RoomWords):
             async with asyncio.timeout(max(0.0, seconds) / 2):
                 await asyncio.gather(*(self.leave(room) for room in members))
                 while self.states.bytes_held():
-                    await self._progress.wait()
+                    await asyncio.sleep(LOOK_SECONDS)
         for room in list(self.by_name.values()):
             room.perform(room.rule.leave(at_once=True))
 

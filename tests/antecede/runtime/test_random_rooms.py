@@ -1,4 +1,4 @@
-"""Random rooms of whole nodes on a bad network: they join, leave, speak and are killed, in any order.
+"""Random rooms of whole nodes on a bad network: they join, leave, speak and are killed.
 
 The application's state is what it has read and said, and goes to those who join. Every word says
 what its speaker knew. The judge wants no word twice, no gaps, no word before what its speaker knew,
