@@ -24,6 +24,7 @@ from typing import Any, Final, Self, TypeVar, Unpack
 from antecede.core.errors import AntecedeError, LocalError
 from antecede.durability.unconfirmed import InboundMessage
 from antecede.events import NodeFenced, PeerRefused, Report, StrangerSeen
+from antecede.runtime.blocking_room import BlockingRoom
 from antecede.runtime.callbacks import Callbacks
 from antecede.runtime.config.addresses import Address
 from antecede.runtime.config.options import Options
@@ -44,6 +45,7 @@ from antecede.runtime.listeners import Listener
 from antecede.runtime.loop_thread import LoopEnded, LoopThread
 from antecede.runtime.node import Node
 from antecede.runtime.observe.explain import Explanation
+from antecede.runtime.observe.recent_events import RecentEvent
 from antecede.runtime.observe.stats import Health, Stats
 from antecede.runtime.opening import Config, NodeOpening, given_settings
 
@@ -298,6 +300,30 @@ class BlockingNode:
         """
         self._call(lambda node: node.flush(timeout))
 
+    # Rooms.
+
+    def join(
+        self,
+        room: str,
+        via: str | None = None,
+        *,
+        snapshot: Callable[[], bytes] | None = None,
+        restore: Callable[[bytes], None] | None = None,
+        timeout: float | None = None,
+    ) -> BlockingRoom:
+        """Join a room through one of its members, by name or address; without one, found it.
+
+        `snapshot` and `restore` are called in the thread of the node: they must be quick, and must
+        not call the node.
+        """
+        joined = self._call(
+            lambda node: node.join(room, via, snapshot=snapshot, restore=restore, timeout=timeout)
+        )
+        return BlockingRoom(joined, self._run, confirms=self._confirms)
+
+    def _run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        return self._call(lambda _: work())
+
     # Receiving.
 
     def receive(self, timeout: float | None = None) -> InboundMessage:
@@ -419,6 +445,10 @@ class BlockingNode:
     def explain(self) -> Explanation:
         """Why messages wait, and for whom; `print` it, or read its fields."""
         return self._in_loop(lambda node: node.explain())
+
+    def recent_events(self, since: int = 0) -> list[RecentEvent]:
+        """What has lately happened, the oldest first: events with a number above `since`."""
+        return self._in_loop(lambda node: node.recent_events(since))
 
     # Leaving.
 

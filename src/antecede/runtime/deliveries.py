@@ -141,8 +141,9 @@ class Deliveries:
         self._has_handler = False
         self._handler: Handler | None = None
         self._handler_task: asyncio.Task[None] | None = None
-        # Whether a plain function is being called now.
+        # Whether a plain function is being called now, and whether it will be in the next pass.
         self._calling = False
+        self._planned = False
         # Tasks on their way to the next message, asleep or just woken.
         self._waiting = 0
         self._ended = False
@@ -300,7 +301,8 @@ class Deliveries:
     def expect_reply(self) -> None:
         """One of what was delivered is a reply that waits for its turn."""
         self._replies += 1
-        self._loop.call_soon(self._pass_replies)
+        if self._replies == 1:
+            self._loop.call_soon(self._pass_replies)
 
     def _pass_replies(self) -> None:
         """Everything before the next reply may have been taken."""
@@ -370,7 +372,8 @@ class Deliveries:
         if self._letting_go:
             return False
         if self._handler is not None:
-            self._call(self._handler)
+            if not self._planned:  # Else it is behind, and has its share in this pass of the loop.
+                self._call(self._handler)
             return False
         if not self._changed.waiters:
             return False
@@ -498,6 +501,16 @@ class Deliveries:
         """Whether a signal has ended the iteration; a handler goes on until the node is closed."""
         return self._stopped and self._handler_task is None
 
+    def _plan_call(self, handler: Handler) -> None:
+        """It is behind: call it again in the next pass of the loop, however many inputs come."""
+        if not self._planned:
+            self._planned = True
+            self._loop.call_soon(self._on_planned, handler)
+
+    def _on_planned(self, handler: Handler) -> None:
+        self._planned = False
+        self._call(handler)
+
     def _call(self, handler: Handler) -> None:
         """Call a plain function with what has been delivered; the rest waits for the next turn."""
         if self._handler is None or self._letting_go:
@@ -505,7 +518,7 @@ class Deliveries:
         if not self._queue:
             self._take()
         if self._replies and self._take_replies():
-            self._loop.call_soon(self._call, handler)  # Who asked goes on before.
+            self._plan_call(handler)  # Who asked goes on before.
             return
         size = min(TURN_MESSAGES, self._until_reply())
         nested, self._calling = self._calling, True
@@ -522,7 +535,7 @@ class Deliveries:
             if not self._queue:
                 self._rooms.on_asked()
             if self._handler is not None and (self._queue or self._endpoint.inbox.messages):
-                self._loop.call_soon(self._call, handler)
+                self._plan_call(handler)
 
     def _call_with_each(self, handler: Handler, size: int) -> None:
         for _ in range(size):

@@ -180,6 +180,13 @@ class LiveRoom(RoomKeeper):
 
     # What the rule wants.
 
+    def perform_word(self, effects: list[Effect], message: InboundMessage) -> None:
+        """Do what follows on a word, which is confirmed with that unless it is shown."""
+        self.perform(effects, message)
+        if self._message is not None:
+            message.done()
+            self._message = None
+
     def perform(self, effects: list[Effect], message: InboundMessage | None = None) -> None:
         """Do this; what follows on something that waits for the application is done after it."""
         self._effects.extend(effects)
@@ -192,7 +199,9 @@ class LiveRoom(RoomKeeper):
             self._rooms.outbox.submit(effect.word, effect.to)
         elif isinstance(effect, Show):
             self.observe(effect.publication.sender.name, effect.publication.payload)
+            # What was kept during the join comes without a message of its own.
             self._rooms.show(self, effect.publication, self._message)
+            self._message = None
             self._effects.extendleft(reversed(self.rule.finished()))
         elif isinstance(effect, MakeSnapshot):
             self._make(effect.joiner, effect.attempt)

@@ -128,20 +128,6 @@ class Node:
         self._closed = False
         self._listeners: Final = Listeners(settings.name, self._callbacks)
         self._stalls: Final = Stalls(endpoint, self._deliveries.unread, self._listeners.recent)
-        self._stats_reader: Final = StatsReader(
-            settings,
-            endpoint,
-            self._deliveries,
-            self._pressure,
-            self._listeners,
-            self._callbacks,
-            carrier,
-            self._turn.queue,
-            self._committer,
-            self._requests,
-            self._stalls.durations,
-            self._now,
-        )
         self._trace: Final = EventRecorderOwner(trace, self._loop)
         self._known: Final = KnownPeers(settings, endpoint, carrier, crypto, self._trace)
         self._rooms: Final = Rooms(
@@ -157,6 +143,21 @@ class Node:
             self._callbacks,
             self._check_may_send,
             partial(self._outbound.send, timeout=None),
+        )
+        self._stats_reader: Final = StatsReader(
+            settings,
+            endpoint,
+            self._deliveries,
+            self._pressure,
+            self._listeners,
+            self._callbacks,
+            carrier,
+            self._turn.queue,
+            self._committer,
+            self._requests,
+            self._stalls.durations,
+            self._now,
+            self._rooms.count,
         )
         self._turn.begin(self._deliveries, self._committer, enforcer, self._stalls)
         self._known.introduce_configured()
@@ -485,6 +486,11 @@ class Node:
 
     # Looking inside.
 
+    @property
+    def rooms(self) -> Mapping[str, tuple[str, ...]]:
+        """The rooms of this node by name, each with its members; none while it still joins."""
+        return {name: room.members() for name, room in self._rooms.by_name.items()}
+
     def stats(self) -> Stats:
         """Counters since the node was opened, and its present state."""
         return self._stats_reader.stats()
@@ -564,6 +570,7 @@ class Node:
         self._guard.check()
         if self._closed:
             self._end_http()
+            await self._carrier.wait_closed()  # It has stopped by itself: nobody has waited yet.
             return
         limit = self.settings.linger if timeout is None else timeout
         deadline = self._loop.time() + limit
@@ -585,8 +592,8 @@ class Node:
             self._stop()
             self._requests.end()
             self._close_files(write=True)
-            await self._carrier.wait_closed()
             self._end_http()
+            await self._carrier.wait_closed()
         if stranded:
             raise Stranded(stranded, limit, reasons)
 

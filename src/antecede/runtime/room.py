@@ -181,6 +181,17 @@ class Room:
             raise NotInRoom(self.name)
         return lane.take(asked)
 
+    async def take(self, timeout: float | None) -> InboundMessage:
+        """Like `receive`, and the caller is done with it only when `done_with_it` is called."""
+        lane = self._lane()
+        message = await self.receive(timeout)
+        lane.hold()
+        return message
+
+    def done_with_it(self) -> None:
+        """See `take`."""
+        self._lane().release()
+
     async def leave(self) -> None:
         """Leave the room. What nobody has read of it is dropped; iterations over it end."""
         await self._keeper.leave()

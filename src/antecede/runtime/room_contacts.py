@@ -24,6 +24,9 @@ from antecede.runtime.security.keys import PublicKey
 NOT_MET: Final = "it could not be met by a member of its room"
 """Why somebody who joins is expelled whom this node cannot reach."""
 
+JOINER_FACTOR: Final = 3
+"""Who joins waits three times as long for a member as that waits for it."""
+
 log = logging.getLogger(__name__)
 
 
@@ -105,15 +108,21 @@ class RoomContacts:
             return member.name == self._settings.name
         return contact.session.met and contact.session.incarnation == member.incarnation
 
-    def unsettled(self, members: Iterable[MemberId], now_ns: int) -> list[MemberId]:
-        """Those of them who have still to be met; whoever was waited for too long is expelled."""
+    def unsettled(
+        self, members: Iterable[MemberId], now_ns: int, *, joining: bool = False
+    ) -> list[MemberId]:
+        """Those of them who have still to be met; whoever was waited for too long is expelled.
+
+        Who joins waits longer: if it and a member cannot meet, it is the newcomer that goes.
+        """
+        patience_ns = self._settings.meet_within_ns * (JOINER_FACTOR if joining else 1)
         waiting = []
         for member in members:
             key = (member.name, int(member.incarnation))
             if self.is_settled(member):
                 self._until.pop(key, None)
                 continue
-            if now_ns < self._until.setdefault(key, now_ns + self._settings.meet_within_ns):
+            if now_ns < self._until.setdefault(key, now_ns + patience_ns):
                 waiting.append(member)
                 continue
             del self._until[key]

@@ -10,6 +10,7 @@ application, which has first to be done with everything before.
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from functools import partial
@@ -77,6 +78,9 @@ ROOMS_LEFT_MAX: Final = 256
 PUBLISHED: Final = b"\0"
 """The first byte of most words: something that was said, which names nobody."""
 
+RECORD: Final = "\0room "
+"""What the journal keeps of a room is kept under this and its name."""
+
 STOPPED: Final = "it was closed without leaving a room"
 """Why a member is expelled that says itself that it is over."""
 
@@ -128,10 +132,13 @@ class Rooms(RoomWords):
         # all of what was said in rooms that are read with it.
         self._ahead_bytes = 0
         self._is_read = True
+        # By room: the members whose marks joiners of this node wait for.
+        self._owing: Final[dict[str, list[str]]] = {}
         # Who has closed its node, and perhaps not left a room.
         self._stopped: Final[list[str]] = []
         self._is_leaving = False
         self._closed = False
+        self._former: Final = self._read_former()
         deliveries.pass_rooms_to(self)
 
     # What the application wants.
@@ -184,6 +191,9 @@ class Rooms(RoomWords):
         founds: bool,
     ) -> LiveRoom:
         self._joins += 1
+        if self._deliveries.confirming is not None:
+            # With a journal this incarnation may have joined before, in another process.
+            self._joins = max(self._joins, time.time_ns() // 1_000_000)
         me = self._me(self._joins)
         contact, expelled = self._contacts.own(), self._endpoint.expelled_names()
         if founds:
@@ -192,7 +202,24 @@ class Rooms(RoomWords):
             rule = Rule(RoomId(name), me, contact, expelled)
         room = LiveRoom(name, self, rule, snapshot, restore, lane, observe)
         self.by_name[name] = room
+        self._write_down(name, f"{me.incarnation} {me.joins}".encode())
         return room
+
+    def _write_down(self, name: str, life: bytes | None) -> None:
+        """With a journal: which member this node is, so that it can leave after a crash."""
+        if self._deliveries.confirming is not None:
+            self._deliveries.confirming.handling.put(RECORD + name, life, 0)
+
+    def _read_former(self) -> dict[str, MemberId]:
+        """Which members this node was before a crash; it is none of them any more."""
+        if self._deliveries.confirming is None:
+            return {}
+        former: dict[str, MemberId] = {}
+        for key, value in self._deliveries.confirming.handling.values.items():
+            if key.startswith(RECORD):
+                incarnation, joins = map(int, value.split())
+                former[key[len(RECORD) :]] = MemberId(self.settings.name, incarnation, joins)
+        return former
 
     def _me(self, joins: int) -> MemberId:
         return MemberId(self.settings.name, self._endpoint.incarnation, joins)
@@ -373,29 +400,42 @@ class Rooms(RoomWords):
             if not room.is_free():
                 return False
             room.perform(room.rule.on_expelled(word.name, word.incarnation))
+            self._expect_marks(room)
             return True
         return self._take_word(message, word)
 
     def _take_word(self, message: InboundMessage, word: Word) -> bool:
         room = self._room_of(word.room.name)
         if room is None:
-            for effect in answer_outside(word, self._me(self._joins)):
+            for effect in answer_outside(word, self._former.get(word.room.name, self._me(0))):
                 if isinstance(effect, Send):
                     self.outbox.submit(effect.word, effect.to)
+            message.done()
         elif not room.is_free() or not self._is_ready(room, word):
             return False
         else:
-            room.perform(room.rule.on_word(word), message)
-        if not isinstance(word, Publication):
-            message.done()
+            room.perform_word(room.rule.on_word(word), message)
+            if not isinstance(word, Publication):
+                self._expect_marks(room)
         return True
+
+    def _expect_marks(self, room: LiveRoom) -> None:
+        """Who has not marked a joiner of this node's owes an answer: it may be expelled."""
+        owing = [member.name for member in room.rule.waits_for()]
+        if owing or room.name in self._owing:
+            self._owing[room.name] = owing
+            names = dict.fromkeys(name for some in self._owing.values() for name in some)
+            self._endpoint.detector.expect(list(names))
+            if not owing:
+                del self._owing[room.name]
 
     def _is_ready(self, room: LiveRoom, word: Word) -> bool:
         """Whether all are met whom it names, and the application can give its state."""
         if isinstance(word, Publication) or room.rule.is_over:
             return True
         named = named_in(word)
-        if named and self._contacts.unsettled(named, self._now()):
+        joining = not room.rule.is_complete
+        if named and self._contacts.unsettled(named, self._now(), joining=joining):
             self._contacts.introduce(named)
             self._wake_for_unmet()
             return False
@@ -512,6 +552,7 @@ class Rooms(RoomWords):
         if self.by_name.get(room.name) is room:
             del self.by_name[room.name]
             self._left[room.name] = room
+            self._write_down(room.name, None)
             if len(self._left) > ROOMS_LEFT_MAX:
                 del self._left[next(iter(self._left))]
         if room.lane is not None:
@@ -541,6 +582,12 @@ class Rooms(RoomWords):
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    def count(self) -> tuple[int, int, int]:
+        """In how many rooms this node is, how many members these have, how many are joining."""
+        rooms = [room.rule for room in self.by_name.values() if room.rule.is_complete]
+        members = sum(len(rule.members()) for rule in rooms)
+        return len(rooms), members, sum(len(rule.jobs) for rule in rooms)
 
     def explain(self) -> list[str]:
         """What somebody who joins waits for, in words."""

@@ -11,7 +11,7 @@ types), or anything else that has the two methods of a `Codec`:
 """
 
 import json
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -21,7 +21,9 @@ from antecede.core.errors import AntecedeError, LocalError
 from antecede.durability.unconfirmed import DONE, InboundMessage
 from antecede.runtime.content import Headers
 from antecede.runtime.errors import BadConfiguration, BadPayload
+from antecede.runtime.live_room import MakeState, TakeState
 from antecede.runtime.node import Node
+from antecede.runtime.room import Room
 
 T = TypeVar("T")
 
@@ -170,8 +172,27 @@ class TypedNode(Generic[T]):
 
         self.node.on_message(decode_and_handle)
 
+    async def join(
+        self,
+        room: str,
+        via: str | None = None,
+        *,
+        snapshot: MakeState | None = None,
+        restore: TakeState | None = None,
+        timeout: float | None = None,
+    ) -> "TypedRoom[T]":
+        """Like `Node.join`; values are said and read in the room."""
+        joined = await self.node.join(
+            room, via, snapshot=snapshot, restore=restore, timeout=timeout
+        )
+        return TypedRoom(joined, self)
+
     def _encoded(self, value: T) -> bytes:
         return encoded(self.codec, value)
+
+    def decoded(self, message: InboundMessage) -> TypedMessage[T]:
+        """The message with its value; `BadPayload` if it has none."""
+        return self._decoded(message)
 
     def _decoded(self, message: InboundMessage) -> TypedMessage[T]:
         sequence = int(message.sequence)
@@ -187,6 +208,35 @@ class TypedNode(Generic[T]):
             message=message,
             codec=self.codec,
         )
+
+
+class TypedRoom(Generic[T]):
+    """A room in which values are said; everything else is at `room`."""
+
+    def __init__(self, room: Room, node: TypedNode[T]) -> None:
+        self.room = room
+        self._node = node
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The names of all members, this node included."""
+        return self.room.members
+
+    async def send(self, value: T, timeout: float | None = None) -> int:
+        """Like `Room.send`; `LocalError` if the value cannot be encoded."""
+        return await self.room.send(encoded(self._node.codec, value), timeout)
+
+    async def receive(self, timeout: float | None = None) -> TypedMessage[T]:
+        """Like `Room.receive`; `BadPayload` for a message that cannot be decoded, once."""
+        return self._node.decoded(await self.room.receive(timeout))
+
+    async def __aiter__(self) -> AsyncIterator[TypedMessage[T]]:
+        async for message in self.room:
+            yield self._node.decoded(message)
+
+    async def leave(self) -> None:
+        """Like `Room.leave`."""
+        await self.room.leave()
 
 
 def encoded(codec: Codec[T], value: T) -> bytes:

@@ -3,16 +3,19 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import pytest
 
-from antecede import open_node
-from antecede.core.errors import LocalError
+from antecede import Peer, blocking, open_node
+from antecede.core.errors import AntecedeError, LocalError
 from antecede.durability.unconfirmed import InboundMessage
 from antecede.events import Joined, Left, Report
 from antecede.runtime.errors import JoinFailed, NotInRoom, TimedOut
 from antecede.runtime.node import Node
 from antecede.runtime.room import Room
+from antecede.runtime.security.keys import new_secret
+from antecede.runtime.typed_node import JsonCodec, TypedNode
 
 WAIT = 30.0
 """Seconds after which a test has failed; nothing here takes long."""
@@ -355,3 +358,131 @@ def test_rooms_read_with_the_node_stand_in_one_order_with_direct_messages() -> N
         relaying.cancel()
 
     with_nodes("alice bob carol", work)
+
+
+def test_members_introduce_newcomers_with_their_keys() -> None:
+    async def run() -> None:
+        keys = {name: new_secret() for name in ("alice", "bob", "carol")}
+        public = {name: key.public for name, key in keys.items()}
+        others = {name: Peer(None, [public[name]]) for name in ("bob", "carol")}
+        async with open_node("alice", key=keys["alice"], peers=others) as alice:
+            known = {"alice": Peer(alice.address, [public["alice"]])}
+            async with (
+                open_node("bob", key=keys["bob"], peers=known) as bob,
+                open_node("carol", key=keys["carol"], peers=known) as carol,
+            ):
+                await alice.join("lobby")
+                of_bob = await bob.join("lobby", via="alice")
+                of_carol = await carol.join("lobby", via="alice")
+                await of_carol.send(b"hello")
+                assert (await of_bob.receive(timeout=5)).sender == "carol"
+
+    asyncio.run(asyncio.wait_for(run(), WAIT))
+
+
+def test_with_a_cluster_key_a_member_is_named_with_its_address() -> None:
+    async def run() -> None:
+        key = new_secret()
+        async with (
+            open_node("alice", cluster_key=key, accept_unknown="anybody") as alice,
+            open_node("bob", cluster_key=key) as bob,
+            open_node("carol", cluster_key=key) as carol,
+        ):
+            await alice.join("lobby")
+            via = f"alice={alice.address}"
+            of_bob = await bob.join("lobby", via=via)
+            of_carol = await carol.join("lobby", via=via)
+            await of_carol.send(b"hello")
+            assert (await of_bob.receive(timeout=5)).sender == "carol"
+
+    asyncio.run(asyncio.wait_for(run(), WAIT))
+
+
+def test_who_joins_and_cannot_be_met_by_a_member_is_expelled() -> None:
+    async def work(alice: Node, bob: Node, carol: Node) -> None:
+        of_alice = await alice.join("lobby")
+        of_bob = await bob.join("lobby", via="alice")
+        # What carol says reaches alice alone: bob never hears of it in time.
+        bob.add_peer("carol", "127.0.0.1:9")
+        joining = asyncio.create_task(carol.join("lobby", via="alice"))
+        await until(lambda: carol.fenced is not None)
+        with pytest.raises(AntecedeError):
+            await joining
+        await until(lambda: of_alice.members == ("alice", "bob"))
+        await of_alice.send(b"we go on")
+        assert (await of_bob.receive(timeout=5)).payload == b"we go on"
+
+    with_nodes("alice bob carol", work, meet_within=0.5)
+
+
+def test_after_a_restart_with_a_journal_a_member_joins_again(tmp_path: Path) -> None:
+    async def work(alice: Node) -> None:
+        of_alice = await alice.join("log", snapshot=lambda: b"the state")
+        states: list[bytes] = []
+        for number in range(2):
+            bob = await open_node("bob", peers={"alice": alice.address}, journal=tmp_path)
+            room = await bob.join("log", via="alice", restore=states.append, timeout=10)
+            await of_alice.send(b"%d" % number)
+            assert (await room.receive(timeout=5)).payload == b"%d" % number
+            await (killed(bob) if number == 0 else bob.close())
+        assert states == [b"the state"] * 2
+
+    with_nodes("alice", work)
+
+
+def test_a_member_that_restarts_and_does_not_join_again_is_no_member(tmp_path: Path) -> None:
+    async def work(alice: Node) -> None:
+        of_alice = await alice.join("log")
+        bob = await open_node("bob", peers={"alice": alice.address}, journal=tmp_path)
+        await bob.join("log", via="alice")
+        await killed(bob)
+        bob = await open_node("bob", peers={"alice": alice.address}, journal=tmp_path)
+        assert bob.journal.keys() == []
+        await of_alice.send(b"are you there?")
+        await until(lambda: of_alice.members == ("alice",))
+        await bob.close()
+
+    with_nodes("alice", work)
+
+
+def test_rooms_without_asyncio() -> None:
+    with (
+        blocking.open_node("alice", accept_unknown="anybody") as alice,
+        blocking.open_node("bob", peers={"alice": alice.address}) as bob,
+    ):
+        states: list[bytes] = []
+        of_alice = alice.join("lobby", snapshot=lambda: b"state")
+        of_bob = bob.join("lobby", via="alice", restore=states.append)
+        assert states == [b"state"]
+        assert of_bob.members == ("bob", "alice")
+        assert of_alice.send(b"hello") == 1
+        assert of_bob.receive(timeout=5).payload == b"hello"
+        of_bob.leave()
+        assert list(of_bob) == []
+
+
+def test_rooms_of_values() -> None:
+    async def work(alice: Node, bob: Node) -> None:
+        of_alice = await TypedNode(alice, JsonCodec()).join("lobby")
+        of_bob = await TypedNode(bob, JsonCodec()).join("lobby", via="alice")
+        await of_alice.send({"n": 1})
+        async for message in of_bob:
+            assert (message.sender, message.value) == ("alice", {"n": 1})
+            break
+        await of_alice.send([2])
+        assert (await of_bob.receive(timeout=5)).value == [2]
+        assert of_bob.members == ("bob", "alice")
+        await of_bob.leave()
+
+    with_nodes("alice bob", work)
+
+
+def test_rooms_are_counted() -> None:
+    async def work(alice: Node, bob: Node) -> None:
+        await alice.join("one")
+        await alice.join("two")
+        await bob.join("one", via="alice")
+        await until(lambda: alice.stats().room_members == 3)
+        assert (alice.stats().rooms, bob.stats().rooms, alice.stats().joiners) == (2, 1, 0)
+
+    with_nodes("alice bob", work)

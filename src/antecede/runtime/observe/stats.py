@@ -253,6 +253,21 @@ class Stats:
             "antecede_late_replies", "Replies that came when nobody waited for them any more."
         ),
     )
+    rooms: int = field(
+        default=0, metadata=gauge("antecede_rooms", "Rooms that this node is a member of.")
+    )
+    room_members: int = field(
+        default=0,
+        metadata=gauge(
+            "antecede_room_members", "Members of these rooms, added up; this node counts in each."
+        ),
+    )
+    joiners: int = field(
+        default=0,
+        metadata=gauge(
+            "antecede_room_joiners", "Nodes that this one takes into rooms and that are not ready."
+        ),
+    )
     journal: JournalStats = NO_JOURNAL
     held_back: int = field(
         default=0,

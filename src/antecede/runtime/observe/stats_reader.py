@@ -51,7 +51,10 @@ class StatsReader:
         requests: Requests,
         durations: Durations,
         now: Callable[[], int],
+        rooms: Callable[[], tuple[int, int, int]],
     ) -> None:
+        # In how many rooms the node is, their members, and those who are joining them.
+        self._rooms: Final = rooms
         self._requests: Final = requests
         self._durations: Final = durations
         self._now: Final = now
@@ -99,6 +102,7 @@ class StatsReader:
     def _with(self, peers: list[PeerStats]) -> Stats:
         endpoint = self._endpoint
         sending = endpoint.sending
+        rooms, room_members, joiners = self._rooms()
         return Stats(
             name=self._settings.name,
             messages_sent=int(sending.sent),
@@ -123,6 +127,9 @@ class StatsReader:
             peers=tuple(peers),
             requests=self._requests.count(),
             late_replies=self._requests.late,
+            rooms=rooms,
+            room_members=room_members,
+            joiners=joiners,
             journal=self._committer.figures(),
             held_back=max((peer.held_back for peer in peers), default=0),
             held_back_ns=max((peer.held_back_ns for peer in peers), default=0),
