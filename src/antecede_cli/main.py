@@ -34,6 +34,14 @@ SUBCOMMANDS: Final = {
     "top": Subcommand(
         "antecede_cli.messaging.top", "Show a cluster of nodes in the terminal.", MESSAGING
     ),
+    "dashboard": Subcommand(
+        "antecede_cli.messaging.dashboard",
+        "Show a cluster, or a recorded run, on a page.",
+        MESSAGING,
+    ),
+    "mcp": Subcommand(
+        "antecede_cli.messaging.mcp", "Run one node for an agent: tools over MCP.", MESSAGING
+    ),
     "key": Subcommand("antecede_cli.messaging.key", "Make the keys of nodes.", MESSAGING),
     "journal": Subcommand(
         "antecede_cli.messaging.journal", "Check, show or repair the journal of a node.", MESSAGING

@@ -75,7 +75,7 @@ class RoomLines:
         self._text_of: Final = text_of
         self._rooms: Final[dict[str, Room]] = {}
 
-    async def join(self, name: object, via: object, history: object) -> None:
+    async def join(self, name: object, via: object, history: object = False) -> None:
         """Join a room; the event `joined` tells when that is done."""
         if not isinstance(name, str) or not (via is None or isinstance(via, str)):
             raise LocalError('"join" is the name of a room, and "via" that of a member')
@@ -93,6 +93,10 @@ class RoomLines:
             in_node=True,
             observe=kept.add if history is True else None,
         )
+
+    def members(self) -> dict[str, tuple[str, ...]]:
+        """The rooms of this node, and who is in them."""
+        return {name: room.members for name, room in self._rooms.items() if room.members}
 
     async def send(self, name: object, payload: bytes) -> int:
         """Say something in a room: its number among what this node has said there."""
