@@ -141,6 +141,7 @@ class Node:
             self._now,
             self._tell,
             self._callbacks,
+            self._committer,
             self._check_may_send,
             partial(self._outbound.send, timeout=None),
         )
