@@ -420,6 +420,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "facts-losses": ("docs/protocols/facts.md", facts_losses),
     "facts-stalled": ("docs/protocols/facts.md", facts_stalled),
     "groups": ("docs/protocols/hybrid.md", groups),
+    "against-rst": ("docs/EVALUATION.md", evaluation_tables.against_rst_table),
     "claims": ("docs/REPRODUCE.md", lambda: table_of_claims(read_claims())),
     "steps": ("bench/README.md", partial(steps, "steps", "processes", "processes")),
     "unacked-steps": (
