@@ -356,5 +356,5 @@ def declared(texts: Iterator[str]) -> list[str]:
 
 def test_scripts_that_stand_on_one_page_use_different_names() -> None:
     names = declared(document.asset(name) for name in document.SCRIPTS)
-    names += declared(asset(name) for name in ("dashboard.js",))
+    names += declared(asset(name) for name in ("dashboard.js", "replay.js"))
     assert sorted(set(names)) == sorted(names)
