@@ -45,6 +45,7 @@ from antecede.runtime.listeners import Listener
 from antecede.runtime.loop_thread import LoopEnded, LoopThread
 from antecede.runtime.node import Node
 from antecede.runtime.observe.explain import Explanation
+from antecede.runtime.observe.recent_events import RecentEvent
 from antecede.runtime.observe.stats import Health, Stats
 from antecede.runtime.opening import Config, NodeOpening, given_settings
 
@@ -444,6 +445,10 @@ class BlockingNode:
     def explain(self) -> Explanation:
         """Why messages wait, and for whom; `print` it, or read its fields."""
         return self._in_loop(lambda node: node.explain())
+
+    def recent_events(self, since: int = 0) -> list[RecentEvent]:
+        """What has lately happened, the oldest first: events with a number above `since`."""
+        return self._in_loop(lambda node: node.recent_events(since))
 
     # Leaving.
 

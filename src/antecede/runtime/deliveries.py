@@ -301,7 +301,8 @@ class Deliveries:
     def expect_reply(self) -> None:
         """One of what was delivered is a reply that waits for its turn."""
         self._replies += 1
-        self._loop.call_soon(self._pass_replies)
+        if self._replies == 1:
+            self._loop.call_soon(self._pass_replies)
 
     def _pass_replies(self) -> None:
         """Everything before the next reply may have been taken."""

@@ -486,6 +486,11 @@ class Node:
 
     # Looking inside.
 
+    @property
+    def rooms(self) -> Mapping[str, tuple[str, ...]]:
+        """The rooms of this node by name, each with its members; none while it still joins."""
+        return {name: room.members() for name, room in self._rooms.by_name.items()}
+
     def stats(self) -> Stats:
         """Counters since the node was opened, and its present state."""
         return self._stats_reader.stats()
