@@ -370,7 +370,7 @@ class Endpoint:
 
     def receive(self, address: object, data: bytes, now_ns: i64) -> None:
         """Take in a datagram; one that makes no sense is counted and dropped."""
-        if self.fenced is not None or self.deaf:
+        if self._endings.fenced is not None or self.deaf:
             return
         try:
             if len(data) <= NUMBER_AT:
@@ -420,22 +420,17 @@ class Endpoint:
 
     def wake_ns(self) -> i64:
         """When to call `expire`: never too late, sometimes too early."""
-        if self.fenced is not None:
+        if self._endings.fenced is not None:
             return NEVER_NS
-        wake_ns = self._process.wake_ns()
-        hello_ns = self.directory.wake_ns()
-        if hello_ns < wake_ns:
-            wake_ns = hello_ns
-        look_ns = self.detector.wake_ns()
-        if look_ns < wake_ns:
-            wake_ns = look_ns
+        wake_ns = min(self._process.wake_ns(), self.directory.wake_ns())
+        wake_ns = min(wake_ns, self.detector.wake_ns())
         if self._timers and self._timers[0][0] < wake_ns:
             return self._timers[0][0]
         return wake_ns
 
     def expire(self, now_ns: i64) -> None:
         """Do what is due by now."""
-        if self.fenced is not None:
+        if self._endings.fenced is not None:
             return
         self._core.expire(now_ns)
         self.directory.expire(now_ns)
@@ -450,7 +445,7 @@ class Endpoint:
 
     def write(self, now_ns: i64) -> None:
         """Put everything that may leave now into `out`."""
-        if self.fenced is not None:
+        if self._endings.fenced is not None:
             self.out.clear()
             return
         self.sending.on_written()
@@ -475,7 +470,7 @@ class Endpoint:
     def awaited(self) -> list[str]:
         """The peers that a node which said bye still waits for."""
         names: list[str] = []
-        if self.fenced is not None:
+        if self._endings.fenced is not None:
             return []
         for contact in self.directory.by_name.values():
             session = contact.session
@@ -621,7 +616,7 @@ class Endpoint:
             session.channel.acks.schedule_ack(
                 read.messages or session.lifecycle.theirs != STAYING, now_ns
             )
-        if session.ended or self.fenced is not None:
+        if session.ended or self._endings.fenced is not None:
             return
         if read.stopped:
             self._endings.has_gone(session, now_ns)

@@ -15,7 +15,7 @@ from antecede.endpoint.endpoint import Endpoint
 from antecede.groups import Contact, Join, MemberId, Snapshot, Word
 from antecede.membership.contact import Contact as PeerContact
 from antecede.runtime.carriers.carrier import Carrier
-from antecede.runtime.config.addresses import Address, CarriedAddress, parse_address
+from antecede.runtime.config.addresses import Address, CarriedAddress, is_name, parse_address
 from antecede.runtime.config.settings import Settings
 from antecede.runtime.errors import PeerAway, UnknownPeer
 from antecede.runtime.known_peers import KnownPeers
@@ -52,6 +52,20 @@ class RoomContacts:
     def own(self) -> Contact:
         """Where this node is, as it knows."""
         return Contact((str(self._carrier.address),), self._known.own_key())
+
+    def host_here(self) -> str:
+        """Where this node takes connections; empty on carriers that know no hosts."""
+        address = self._carrier.address
+        is_broker = isinstance(address, CarriedAddress) and address.carrier == "nats"
+        return "" if is_broker or is_name(address.host) else address.host
+
+    def host_of(self, name: str) -> str:
+        """Where a peer takes connections, if anywhere is known."""
+        contact = self._contacts.get(name)
+        if contact is None or not self.host_here():
+            return ""
+        place = contact.session.address.proven or contact.address
+        return str(place[0]) if isinstance(place, tuple) else ""
 
     def name_at(self, address: Address) -> str | None:
         """The peer at this address, if one is known."""

@@ -89,6 +89,7 @@ RULES: Final[dict[str, list[Change]]] = {
             "        joining.begin(snapshot)\n"
             "        me = self.known[self.me]\n"
             "        self.known.clear()\n        self.known[self.me] = me\n"
+            "        self.left.clear()\n        self._latest.clear()\n"
             "        self._on_view_changed()\n",
         )
     ],
@@ -132,8 +133,9 @@ RULES: Final[dict[str, list[Change]]] = {
     ],
     "the snapshot does not say who has left": [
         (
-            "            list(self.left),\n            dict(self.expelled),\n            length,\n",
-            "            [],\n            dict(self.expelled),\n            length,\n",
+            "            {one: self.known[one] for one in self.known if one not in self.left},\n"
+            "            list(self.left),\n",
+            "            dict(self.known),\n            [],\n",
         ),
     ],
     "what is held of those that are out stays": [
@@ -243,8 +245,8 @@ DRIVERS: Final[dict[str, Driver]] = {
 UNNEEDED: Final[dict[str, list[Change]]] = {
     "who joins again has not left": [
         (
-            "        if latest is not None:\n            self._on_left(latest, effects)\n",
-            "",
+            "            self._on_left(latest, effects)\n            self._forget(latest)\n",
+            "            self._forget(latest)\n",
         ),
     ],
     "an earlier attempt is served": [

@@ -24,10 +24,12 @@ class Budget:
     sponsors: int = 0
     restarts: int = 0
     rejoins: int = 0
+    failures: int = 0
+    """States that an application does not give, or whose bytes are damaged."""
 
     def left(self) -> list[str]:
-        """What may still happen."""
-        return [name for name in Budget.__slots__ if getattr(self, name) > 0]
+        """What may still happen, from outside."""
+        return [name for name in Budget.__slots__[:-1] if getattr(self, name) > 0]
 
 
 class Run:
@@ -47,6 +49,7 @@ class Run:
             sponsors=random.choice([0, 1, 3]),
             restarts=random.choice([0, 0, 1, 2, 4]),
             rejoins=random.choice([0, 1, 2]),
+            failures=random.choice([0, 0, 0, 2]),
         )
         self.rate = random.choice([0.08, 0.2, 0.4])
 
@@ -69,6 +72,9 @@ class Run:
         action = self.random.choice(actions)
         if action[0] == "ask":
             action = self._ask(self.world.nodes[action[1]])
+        elif action[0] in ("made", "bytes") and self.budget.failures:
+            self.budget.failures -= 1
+            action = ("fail" if action[0] == "made" else "lose", action[1], 0)
         self.world.do(action)
         return True
 

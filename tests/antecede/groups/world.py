@@ -316,6 +316,14 @@ class World:
                 self._finish(node)
             case "made":
                 self._made(node)
+            case "fail":
+                node.making = None
+                self._perform(node, room_of(node).snapshot_failed("it has raised"))
+                self._end_item(node)
+            case "lose":
+                assert node.fetching is not None
+                attempt, node.fetching = node.fetching[1], None
+                self._perform(node, room_of(node).snapshot_lost(attempt, "it is damaged"))
             case "submit":
                 send = node.waiting.pop(0)
                 self._submit(node, send.word, send.to)
