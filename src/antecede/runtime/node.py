@@ -12,7 +12,7 @@ import signal
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from threading import get_ident
-from typing import Final, Self
+from typing import Final, Self, get_args
 
 from antecede.core.errors import Fenced, LocalError
 from antecede.durability.unconfirmed import InboundMessage
@@ -270,6 +270,8 @@ class Node:
     def _expel(self, name: str, reason: str) -> None:
         self._check_open()
         self._known.check_known(name)
+        if not isinstance(reason, str):
+            raise LocalError(f"a reason is a text, not {reason!r}")
         self._endpoint.expel(name, reason, self._now())
         self._turn.changed()
 
@@ -569,6 +571,8 @@ class Node:
         (by default the setting `linger`), `Stranded` names the peers that still miss something.
         """
         self._guard.check()
+        if linger not in get_args(Linger):
+            raise LocalError(f"linger is one of {', '.join(get_args(Linger))}, not {linger!r}")
         if self._closed:
             self._end_http()
             await self._carrier.wait_closed()  # It has stopped by itself: nobody has waited yet.

@@ -18,7 +18,7 @@ from antecede_audit.columns.arrays import column_of
 from antecede_audit.columns.arrow_rows import repeated
 from antecede_audit.eventlog.checked import RUN_ID, checked
 from antecede_audit.judging.copies import Rows
-from antecede_audit.judging.definition import ORDERS, PROCESS, TRACE, Order
+from antecede_audit.judging.definition import ORDERS, PROCESS, TRACE, Order, check_order
 from antecede_audit.judging.event_columns import EventColumns, RunSize, run_sizes
 from antecede_audit.judging.finding_tables import (
     REPORTED,
@@ -108,6 +108,7 @@ def judge(events: ArrowTable, order: Order | None = None) -> Findings:
     traces). Integers may be of any type that holds them. `LocalError` names the column, the row and
     the value that the event log does not allow.
     """
+    check_order(order)
     there = set(events.column_names)
     columns = [name for name in ALL_COLUMNS if name in JUDGED or name in there]
     table = checked(events, columns)
