@@ -264,6 +264,23 @@ UNNEEDED: Final[dict[str, list[Change]]] = {
 }
 """What can be left out, as far as 8,000 worlds tell; the rule has it because it is plainer so."""
 
+OF_TWO_ROOMS: Final[dict[str, list[Change]]] = {
+    "who is counted in elsewhere does not say so": [
+        (
+            "            effects.append(Send(Leave(word.room, self.me), (word.sender.name,)))\n"
+            "            is_ours",
+            "            is_ours",
+        ),
+    ],
+    "rooms mix": [
+        (
+            "        if word.room == self.room:\n            return True\n",
+            "        if word.room.name == self.room.name:\n            return True\n",
+        ),
+    ],
+}
+"""What matters where two rooms have the same name."""
+
 BEGINS_AGAIN: Final = "who joins again begins its attempts again"
 """Not needed either: words name the member id of the joiner, with its count of joins."""
 
@@ -276,7 +293,7 @@ def mutant(name: str) -> Driver:
         return DRIVERS[name]
     if name == BEGINS_AGAIN:
         return Driver(begins_attempts_again=True)
-    changes = RULES.get(name) or UNNEEDED[name]
+    changes = {**RULES, **UNNEEDED, **OF_TWO_ROOMS}[name]
     room = patched(RULE, *changes, as_module="antecede_groups_room_changed").Room
     assert room is not Room
     return Driver(room=room, restored=room.restored)

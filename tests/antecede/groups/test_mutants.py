@@ -8,13 +8,18 @@ from tests.antecede.groups.test_stories import FAILING
 from tests.antecede.groups.world import Driver
 
 TOLD = {name for names in FAILING.values() for name in names}
-RARE = {"what is known is replaced": 861, "the mark of any attempt counts": 3_168}
-"""A world that goes wrong, of which there are 11 and 2 in 6,000."""
+RARE = {
+    "snapshots are merged": 375,
+    "the mark of any attempt counts": 3_168,
+    "what is known is replaced": 861,
+}
+"""A world that goes wrong: without the mark's attempt 2 in 8,000 do, without what is known 11 in
+6,000."""
 
 ON_ITS_OWN = "out is applied once"
 """On this network it does not come about: N4 is told to a room on its own."""
 
-LOOKED_AT = 600
+LOOKED_AT = 200
 
 
 @pytest.mark.parametrize("name", sorted({*MUTANTS} - TOLD - {*RARE, ON_ITS_OWN}))
