@@ -44,6 +44,7 @@ BENCHMARKS: Final = {
     "fairness": Benchmark("bench.fairness", "What a quiet member sees of floods."),
     "membership": Benchmark("bench.membership", "What absent members do to the others."),
     "agents": Benchmark("bench.agents", "Agents in rooms, beside three other ways to talk."),
+    "agents-load": Benchmark("bench.agents_load", "50 agents in one room for minutes."),
     "key-costs": Benchmark("bench.key_costs", "Processor time of encryption and handshakes."),
     "steps": Benchmark(
         "bench.steps", "Executed lines per message, by processes and unacked messages.", True

@@ -381,6 +381,8 @@ class Node:
             self._guard.refuse()
         if self._pressure.slow_path:
             return 0
+        if self._endpoint.sending.wants_flush():
+            self._turn.write_early()
         sequence = self._send_fast(target, data, self._now(), True)
         if sequence and not self._turn.is_planned:
             self._turn.soon()
