@@ -10,7 +10,7 @@ from typing import Final, final
 from librt.strings import BytesWriter, write_i64_le
 from mypy_extensions import i64, u8
 
-from antecede.core.packets import Ack, DataPacket, Packet, Permit
+from antecede.core.packets import Ack, DataPacket, Message, Packet, Permit
 from antecede.transport.datagram import Datagram
 from antecede.transport.frame_fragments import FrameFragmenter
 from antecede.transport.message_fragments import OwnFragments
@@ -27,6 +27,7 @@ from antecede.transport.session import (
     Session,
 )
 from antecede.wire.advice import write_waiting
+from antecede.wire.envelope import MARK, leading_envelope
 from antecede.wire.expulsions import ExpulsionRecord, write_expulsion_records
 from antecede.wire.frames import (
     ACK_RANGES,
@@ -50,7 +51,7 @@ from antecede.wire.frames import (
     write_frame,
     write_header,
 )
-from antecede.wire.handshake import ADVICE_VERSION, UNKNOWN_SIZE
+from antecede.wire.handshake import ADVICE_VERSION, ENVELOPE_VERSION, UNKNOWN_SIZE
 from antecede.wire.packets import encode, payload_size, write_message, write_packet
 from antecede.wire.varint import varint_size, write_varint
 
@@ -81,6 +82,8 @@ class DatagramWriter:
         "_out",
         "_own_fragments",
         "_room",
+        "_shared",
+        "_shared_by",
         "_size",
         "_surplus",
         "_wants_answer",
@@ -101,6 +104,9 @@ class DatagramWriter:
         self._size: i64 = 0
         # By how much the ids of its last messages are larger than their numbers.
         self._surplus: i64 = 0
+        # The envelope of the message with this id, which may be the last one in the datagram.
+        self._shared = b""
+        self._shared_by: i64 = 0
         # Whether a ping or a bye is in the datagram.
         self._wants_answer = False
 
@@ -307,7 +313,8 @@ class DatagramWriter:
             writer.append(u8(MESSAGE_FRAGMENT))
         start = len(writer)
         if isinstance(packet, DataPacket):
-            write_message(packet, writer, self._last)
+            shared: i64 = self._alike(session, message) if message.payload.startswith(MARK) else 0
+            write_message(packet, writer, self._last, shared)
         else:
             write_packet(packet, writer, self._last)
         if len(writer) > self._room:
@@ -321,6 +328,17 @@ class DatagramWriter:
             session.rows.transmitted(packet, sent.number, self._index, taken, now_ns)
         self._index += 1
         return True
+
+    def _alike(self, session: Session, message: Message) -> i64:
+        """The size of its envelope if that is left out, as the message before it has the same."""
+        if session.version < ENVELOPE_VERSION or session.rows is not None:
+            return 0
+        alike = self._last > 0 and self._shared_by == self._last
+        self._shared_by = message.sequence
+        if alike and message.payload.startswith(self._shared):
+            return len(self._shared)
+        self._shared = leading_envelope(message.payload)
+        return 0
 
     def _is_too_large(self, session: Session, packet: Packet) -> bool:
         """Whether a message fits no datagram, now that they are smaller, and this one is empty."""
