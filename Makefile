@@ -31,8 +31,9 @@ CHECKED := setup.py $(wildcard src tests bench examples)
 # The tests of what `setup.py` compiles, and of what drives it: they run on the sources too.
 TESTS_OF_COMPILED := $(addprefix tests/,fuzz papers properties test_build_mode.py \
     antecede/core antecede/endpoint antecede/eventlog/test_log.py antecede/network_model \
-    antecede/runtime/test_node.py antecede/runtime/test_receiving.py antecede/runtime/test_rehearsal.py \
-    antecede/transport antecede/wire antecede_audit/judging/test_kernel.py antecede_lab/checker \
+    antecede/runtime/test_node.py antecede/runtime/test_receiving.py antecede/runtime/test_test_network.py \
+    antecede/durability/test_recorder.py antecede/groups antecede/membership antecede/transport antecede/wire \
+    antecede_audit/judging/test_kernel.py antecede_lab/checker \
     antecede_lab/comparison antecede_lab/protocols antecede_lab/simulator antecede_lab/wire \
     broken/test_facts_mutants.py broken/test_link_mutants.py broken/test_member_mutants.py)
 

@@ -39,6 +39,7 @@ SOURCE = Path("src")
 INSTALLED = (
     "antecede/core/**/*.py",
     "antecede/wire/**/*.py",
+    "antecede/groups/**/*.py",
     "antecede/transport/**/*.py",
     "antecede/membership/**/*.py",
     "antecede/endpoint/**/*.py",

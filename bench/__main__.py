@@ -41,6 +41,7 @@ BENCHMARKS: Final = {
     ),
     "fairness": Benchmark("bench.fairness", "What a quiet member sees of floods."),
     "membership": Benchmark("bench.membership", "What absent members do to the others."),
+    "agents": Benchmark("bench.agents", "Agents in rooms, beside three other ways to talk."),
     "key-costs": Benchmark("bench.key_costs", "Processor time of encryption and handshakes."),
     "steps": Benchmark(
         "bench.steps", "Executed lines per message, by processes and unacked messages.", True
@@ -48,11 +49,16 @@ BENCHMARKS: Final = {
     "peer-steps": Benchmark(
         "bench.peer_steps", "Executed lines per message of a node, by peers.", True
     ),
+    "touched": Benchmark(
+        "bench.touched", "Files and functions that a message, a span and an event touch.", True
+    ),
     "builds": Benchmark("bench.builds", "The compiled core against the interpreted one."),
     "simulator": Benchmark("bench.simulated", "The simulator against SimPy."),
     "scale": Benchmark("bench.scale", "10,000 processes and 10 million messages in one run."),
     "node-cost": Benchmark("bench.node_cost", "A whole node beside the core alone, simulated."),
     "reach": Benchmark("bench.reach", "Metadata and memory of one protocol at one size."),
+    "structures": Benchmark("bench.structures", "Sliding structures, ours and the paper's.", True),
+    "trees": Benchmark("bench.trees", "Trees: payloads, load of the root, failures."),
     "facts": Benchmark("bench.facts", "`hybrid-facts` against the optimum."),
     "audit": Benchmark("bench.audit", "Audits of event logs, on Spark."),
     "ingest": Benchmark("bench.ingest", "Ingests of spans, beside Spark's JSON reader."),
@@ -86,6 +92,7 @@ def main() -> None:
             os.environ | {"PYTHONPATH": path},
         )
     sys.argv = [f"python -m bench {name}", *words[1:]]
+    sys.modules["__main__"].__package__ = ""  # Or click would put `python -m bench` in front.
     runpy.run_module(chosen.module, run_name="__main__")
 
 

@@ -178,7 +178,7 @@ def of_traffic(protocol: str, quantities: tuple[str, ...], at: float) -> list[Ke
     return [(protocol, quantity, situation, at) for quantity in quantities]
 
 
-BROADCASTING = ("bss", "newtop", "psync")
+BROADCASTING = ("bss", "newtop", "psync", "baldoni")
 
 
 def metadata(cell: Asked) -> list[Key]:

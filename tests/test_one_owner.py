@@ -3,9 +3,12 @@
 The table is drawn from the source. Of an assignment `x.y = …` (`+=` and `del` too) the class of `x`
 is looked up where it is written down: an annotation, a constructor's call, or a field that has one.
 Where it is not, the class may be any that has a field `y`, and one of this file is assumed.
+
+`python -m tests.test_one_owner antecede/transport` shows the table of a folder.
 """
 
 import ast
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -61,15 +64,34 @@ class Source:
     def foreign(self) -> list[Assignment]:
         """Assignments to fields whose class is in another file."""
         found: list[Assignment] = []
+        for file, target, owners in self.by_others():
+            if all(owner.file != file for owner in owners):
+                names = tuple(sorted({f"{one.name} ({one.file})" for one in owners}))
+                found.append(Assignment(file, target.attr, target.lineno, names))
+        return sorted(set(found))
+
+    def by_others(self) -> Iterator[tuple[str, ast.Attribute, list[Owner]]]:
+        """Assignments by others than `self`: in which file, to what, and the classes it may be."""
         for file, tree in self._trees.items():
             for node, scope in functions(tree):
                 self._follow_aliases(node, scope)
                 for target in stored(node):
                     owners = self._owners(target, scope, file)
-                    if owners and all(owner.file != file for owner in owners):
-                        names = tuple(sorted({f"{one.name} ({one.file})" for one in owners}))
-                        found.append(Assignment(file, target.attr, target.lineno, names))
-        return sorted(set(found))
+                    if owners:
+                        yield file, target, owners
+
+    def table(self, folder: str) -> Iterator[str]:
+        """Who assigns what, as rows of Markdown: of the classes in a folder that have fields."""
+        others: dict[tuple[str, str], set[str]] = {}
+        for file, target, owners in self.by_others():
+            for owner in [one for one in owners if one.file == file] or owners:
+                others.setdefault((owner.file, owner.name), set()).add(target.attr)
+        yield "| class | file | fields | of these, others in the file assign |\n|---|---|---|---|"
+        for owner in sorted((one for same in self.classes.values() for one in same), key=place):
+            if owner.fields and owner.file.startswith(folder):
+                theirs = sorted(others.get((owner.file, owner.name), ()))
+                fields = ", ".join(owner.fields)
+                yield f"| {owner.name} | {owner.file} | {fields} | {', '.join(theirs)} |"
 
     def _follow_aliases(self, function: ast.AST, scope: Scope) -> None:
         """`x = self.y` is of the classes of `self.y`."""
@@ -132,6 +154,11 @@ class Source:
         for function, scope in functions(node):
             for name, classes in own_fields(function, scope):
                 owner.fields.setdefault(name, set()).update(classes)
+
+
+def place(owner: Owner) -> tuple[str, str]:
+    """In which order classes are shown."""
+    return owner.file, owner.name
 
 
 def functions(tree: ast.AST) -> Iterator[tuple[ast.AST, Scope]]:
@@ -205,14 +232,20 @@ def named_classes(annotation: ast.expr) -> set[str]:
 
 
 @cache
-def assignments() -> list[Assignment]:
-    """Those of the whole source."""
+def whole_source() -> Source:
+    """All packages."""
     files = {
         file.relative_to(SOURCES).as_posix(): file.read_text(encoding="utf-8")
         for package in PACKAGES
         for file in (SOURCES / package).rglob("*.py")
     }
-    return Source(files).foreign()
+    return Source(files)
+
+
+@cache
+def assignments() -> list[Assignment]:
+    """Those of the whole source."""
+    return whole_source().foreign()
 
 
 def test_every_field_is_assigned_in_the_file_of_its_class() -> None:
@@ -277,3 +310,15 @@ def test_who_assigns_its_own_or_a_stranger_to_the_source_is_not_listed() -> None
     assert fields_assigned("def f(thread: Thread) -> None: thread.lost = 1") == []
     files = {"antecede_lab/owner.py": OWNER, "antecede/other.py": "def f(it): it.lost = 1"}
     assert Source(files).foreign() == [], "messaging knows nothing of the lab"
+
+
+def test_the_table_says_who_assigns_what() -> None:
+    files = {"antecede/owner.py": OWNER, "antecede/wide.py": "class Empty:\n    pass\n"}
+    assert list(Source(files).table("antecede"))[1:] == [
+        "| Path | antecede/owner.py | lost, probes |  |",
+        "| Session | antecede/owner.py | path | path |",
+    ]
+
+
+if __name__ == "__main__":
+    print("\n".join(whole_source().table(*sys.argv[1:] or [""])))

@@ -5,6 +5,8 @@ from typing import Final, TypeAlias, final
 
 __all__ = [
     "Event",
+    "Joined",
+    "Left",
     "NodeFenced",
     "PathNarrow",
     "PeerBack",
@@ -16,6 +18,8 @@ __all__ = [
     "PeerRestarted",
     "PeerSilent",
     "Refused",
+    "RoomSplit",
+    "SnapshotProgress",
     "Split",
     "Stranger",
     "StrangerSeen",
@@ -195,6 +199,48 @@ class StrangerSeen:
     address: PeerAddress
 
 
+@final
+@dataclass(frozen=True)
+class Joined:
+    """A node is in a room now; when the name is this node's own, its join is complete."""
+
+    name: str
+    room: str
+
+
+@final
+@dataclass(frozen=True)
+class Left:
+    """A node is not in a room any more: it has left the room, or was expelled."""
+
+    name: str
+    room: str
+
+
+@final
+@dataclass(frozen=True)
+class SnapshotProgress:
+    """The state of a room is on its way here; `name` sends it."""
+
+    name: str
+    room: str
+    received: int
+    size: int
+    """How many bytes have come, and how many there are."""
+
+
+@final
+@dataclass(frozen=True)
+class RoomSplit:
+    """There are two rooms of one name, and this peer is in the other one.
+
+    They stay apart: leave one of them, and join the other through one of its members.
+    """
+
+    name: str
+    room: str
+
+
 Refused = PeerRefused
 Stranger = StrangerSeen
 """The former names, for one release."""
@@ -215,6 +261,10 @@ Report: TypeAlias = (
     | TooLarge
     | PeerRefused
     | StrangerSeen
+    | Joined
+    | Left
+    | SnapshotProgress
+    | RoomSplit
 )
 
 Event: TypeAlias = Report

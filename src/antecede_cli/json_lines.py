@@ -36,9 +36,11 @@ from antecede.runtime.input_lines import InputLines
 from antecede.runtime.leaving import Linger
 from antecede.runtime.node import Node
 from antecede.runtime.observe.http_server import serve_metrics
+from antecede.runtime.observe.recent_events import KINDS
 from antecede.runtime.opening import NodeOpening
 from antecede.units import duration_text
 from antecede_cli.request_lines import RequestLines, failure
+from antecede_cli.room_lines import RoomLines, is_of_rooms
 
 OUTPUT_LIMIT: Final = 8192
 """At most 8,192 lines wait to be written; beyond that nothing more is received."""
@@ -160,6 +162,10 @@ def json_line(record: dict[str, object], *, escape: bool) -> str:
 FURTHER_BYTES: Final = 1 << 16
 """A line may have 64 KiB besides its payload."""
 
+TIMEOUT_SECONDS_MAX: Final = 10**9
+TIMEOUT_RANGE: Final = f"from 0 to {TIMEOUT_SECONDS_MAX:,}"
+"""A request may time out after 30 years."""
+
 ID_DEPTH_MAX: Final = 64
 """An id may be nested 64 deep: it must be written again, from deeper in the program."""
 
@@ -167,24 +173,6 @@ NOTICE_SECONDS: Final = 1.0
 """If leaving takes longer than 1 s, a line in the log says for whom the node waits."""
 
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
-
-EVENTS: Final = {
-    reports.PeerMet: "met",
-    reports.PeerRestarted: "restarted",
-    reports.PeerMoved: "moved",
-    reports.PathNarrow: "narrow",
-    reports.PeerSilent: "silent",
-    reports.PeerBack: "back",
-    reports.PeerLeft: "left",
-    reports.Undeliverable: "undeliverable",
-    reports.PeerExpelled: "expelled",
-    reports.NodeFenced: "fenced",
-    reports.Split: "split",
-    reports.TooLarge: "too_large",
-    reports.PeerRefused: "refused",
-    reports.StrangerSeen: "stranger",
-}
-"""What the reports are called on standard output."""
 
 log = logging.getLogger(__name__)
 
@@ -249,7 +237,7 @@ async def serve_lines(
     node.on_event(lambda report: tell(report, output, lines))
     answers = Answers(node, lines, output)
     answering = loop.create_task(answers.run())
-    deliveries = loop.create_task(write_deliveries(node, answers.requests, output))
+    deliveries = loop.create_task(write_deliveries(node, answers, output))
     try:
         await lines.ended.wait()
         awaited: Linger = "released" if signalled or output.failure is not None else "bye"
@@ -347,6 +335,7 @@ class Answers:
         self._waits = False
         self._answered = 0
         self.requests: Final = RequestLines(node, output.put, payload_record)
+        self.rooms: Final = RoomLines(node, output.put, text_record)
         lines.on_urgent(self._expel_ahead)
 
     @property
@@ -359,7 +348,7 @@ class Answers:
         while line := await self._lines.next_line():
             self._waits = True
             asyncio.get_running_loop().call_soon(self._expel_ahead)
-            record = await answer(self._node, self.requests, line)
+            record = await answer(self._node, self.requests, self.rooms, line)
             self._waits = False
             self._put(record)
             await self._output.room()
@@ -395,7 +384,9 @@ def when_on_disk(node: Node, action: Callable[[], None]) -> None:
     node._turn.soon()
 
 
-async def answer(node: Node, requests: RequestLines, line: bytes) -> dict[str, object] | None:
+async def answer(
+    node: Node, requests: RequestLines, rooms: RoomLines, line: bytes
+) -> dict[str, object] | None:
     """Do what a line asks for; the record to answer with, if no event tells of it."""
     try:
         if len(line) > (limit := line_limit(node)):
@@ -409,6 +400,8 @@ async def answer(node: Node, requests: RequestLines, line: bytes) -> dict[str, o
             identity = request.get("id")
             payload = read_payload(request, identity)
             return await requests.reply(request["reply"], payload, identity)
+        if is_of_rooms(request):
+            return await rooms.answer(request, read_payload)
         targets, payload, identity = read_request(request)
     except BadLine as error:
         return failure(error, error.identity)
@@ -424,14 +417,22 @@ async def answer(node: Node, requests: RequestLines, line: bytes) -> dict[str, o
 
 async def ask(requests: RequestLines, request: dict[str, object]) -> dict[str, object] | None:
     """Send the request that a line is; its reply, or why there is none, comes later."""
-    name, identity, timeout = request["request"], request.get("id"), request.get("timeout")
+    name, identity = request["request"], request.get("id")
     if not isinstance(name, str):
         raise BadLine('"request" is the name of a peer', identity)
-    if timeout is not None and (
-        isinstance(timeout, bool) or not isinstance(timeout, int | float) or timeout < 0
-    ):
-        raise BadLine('"timeout" is a number of seconds', identity)
+    timeout = read_timeout(request, identity)
     return await requests.ask(name, read_payload(request, identity), timeout, identity)
+
+
+def read_timeout(request: dict[str, object], identity: object) -> float | None:
+    """How long a request waits for its reply; None if it says nothing of that."""
+    timeout = request.get("timeout")
+    if timeout is None:
+        return None
+    is_switch = isinstance(timeout, bool)
+    if isinstance(timeout, int | float) and not is_switch and 0 <= timeout <= TIMEOUT_SECONDS_MAX:
+        return timeout
+    raise BadLine(f'"timeout" is a number of seconds, {TIMEOUT_RANGE}', identity)
 
 
 def expel(node: Node, request: dict[str, object]) -> dict[str, object] | None:
@@ -533,12 +534,14 @@ def read_payload(request: dict[str, object], identity: object) -> bytes:
     raise BadLine('a line needs "text" (a string), or "base64" for other bytes', identity)
 
 
-async def write_deliveries(node: Node, requests: RequestLines, output: OutputLines) -> None:
+async def write_deliveries(node: Node, answers: Answers, output: OutputLines) -> None:
     """Write every message that is delivered, until the node is closed."""
     async for message in node:
         if message.is_request:
-            output.put(requests.on_request(message))
-            await requests.make_room()
+            output.put(answers.requests.on_request(message))
+            await answers.requests.make_room()
+        elif message.room:
+            output.put(answers.rooms.delivered(message), message.done)
         else:
             output.put(delivery_record(message), message.done)
         await output.room()
@@ -556,11 +559,16 @@ def delivery_record(message: InboundMessage) -> dict[str, object]:
 
 
 def payload_record(message: InboundMessage) -> dict[str, object]:
-    """A payload as part of a record: a text, or other bytes in base64."""
+    """A payload as part of a record."""
+    return text_record(message.payload)
+
+
+def text_record(payload: bytes) -> dict[str, object]:
+    """Bytes as part of a record: a text, or other bytes in base64."""
     try:
-        return {"text": message.payload.decode()}
+        return {"text": payload.decode()}
     except UnicodeDecodeError:
-        return {"base64": base64.b64encode(message.payload).decode()}
+        return {"base64": base64.b64encode(payload).decode()}
 
 
 def write_event(report: Report, output: OutputLines) -> None:
@@ -577,6 +585,6 @@ def event_record(report: Report) -> dict[str, object]:
     if isinstance(report, reports.NodeFenced):
         # Every line has a peer: here the one that said so. The node itself is no peer of its own.
         fields["node"], fields["name"] = fields["name"], fields.pop("told_by")
-    record: dict[str, object] = {"event": EVENTS[type(report)], "peer": fields.pop("name")}
+    record: dict[str, object] = {"event": KINDS[type(report)], "peer": fields.pop("name")}
     record.update({key: value for key, value in fields.items() if value is not None})
     return record

@@ -31,6 +31,12 @@ SUBCOMMANDS: Final = {
     "node": Subcommand(
         "antecede_cli.messaging.node", "Run one node: JSON lines in, JSON lines out.", MESSAGING
     ),
+    "top": Subcommand(
+        "antecede_cli.messaging.top", "Show a cluster of nodes in the terminal.", MESSAGING
+    ),
+    "mcp": Subcommand(
+        "antecede_cli.messaging.mcp", "Run one node for an agent: tools over MCP.", MESSAGING
+    ),
     "key": Subcommand("antecede_cli.messaging.key", "Make the keys of nodes.", MESSAGING),
     "journal": Subcommand(
         "antecede_cli.messaging.journal", "Check, show or repair the journal of a node.", MESSAGING

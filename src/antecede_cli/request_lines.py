@@ -14,19 +14,22 @@ a request is confirmed by its reply: until then it comes again after a crash, wi
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, TypeAlias
 
 from antecede.core.errors import AntecedeError, LocalError
 from antecede.durability.errors import JournalFull
 from antecede.durability.unconfirmed import InboundMessage
-from antecede.runtime.content import Content
 from antecede.runtime.errors import RequestFailed
 from antecede.runtime.node import Node
+from antecede.runtime.requests import UnderWay
 
 Record: TypeAlias = dict[str, object]
 
 UNANSWERED_MAX: Final = 65_536
 """At most 65,536 requests wait for the line that answers them; the node refuses what comes then."""
+
+TOO_MANY: Final = "too many requests wait for an answer there"
 
 
 class RequestLines:
@@ -56,29 +59,23 @@ class RequestLines:
     ) -> Record | None:
         """Send a request, whose reply comes later; the record of an error, if that fails."""
         requests = self._node._requests
+        asked: UnderWay | None = None
 
-        def take(reply: InboundMessage) -> None:
+        def take(reply: InboundMessage, _at_once: bool) -> None:
             self._end({"reply": identity, "from": reply.sender, **self._payload_of(reply)})
 
         def fail(error: RequestFailed) -> None:
             self._end(failure(error, identity))
 
-        number = requests.begin(name, take, fail, skips_queue=False)
         self._under_way += 1
         try:
             self._node._check_open()
-            async with asyncio.timeout(timeout) as limit:
-                await requests.submit(number, Content(payload), timeout)
-        except TimeoutError:
-            requests.give_up(number, timeout)
+            asked = requests.begin(name, take, fail, timeout, skips_queue=False)
+            await requests.submit(asked, payload)
         except (LocalError, JournalFull, RequestFailed) as error:
-            requests.forget(number)
-            self._under_way -= 1
-            return failure(error, identity)
-        else:
-            if timeout is not None and (when := limit.when()) is not None:
-                loop = asyncio.get_running_loop()
-                loop.call_at(when, requests.give_up, number, timeout)
+            if asked is None or requests.forget(asked):  # Else it has been told already.
+                self._under_way -= 1
+                return failure(error, identity)
         return None
 
     def _end(self, record: Record) -> None:
@@ -109,18 +106,21 @@ class RequestLines:
         """Refuse the oldest request if too many wait for an answer."""
         if len(self._unanswered) > UNANSWERED_MAX:
             oldest = next(iter(self._unanswered))
-            await self._unanswered.pop(oldest).refuse("too many requests wait for an answer there")
+            with suppress(AntecedeError):  # This node may be leaving.
+                await self._unanswered.pop(oldest).refuse(TOO_MANY)
 
     async def reply(self, number: object, payload: bytes, identity: object) -> Record | None:
         """Answer a request; the record of an error, if that fails."""
-        message = self._unanswered.pop(number, None) if isinstance(number, int) else None
+        asked = number if isinstance(number, int) and number is not True else 0
+        message = self._unanswered.get(asked)
         if message is None:
             why = LocalError(f"no request {number!r} waits for an answer here")
             return failure(why, identity)
         try:
             await message.reply(payload)
         except (LocalError, JournalFull) as error:
-            return failure(error, identity)
+            return failure(error, identity)  # Another line may do better.
+        self._unanswered.pop(asked, None)
         return None
 
 

@@ -5,6 +5,7 @@ from typing import Final
 from antecede.core import catalogue
 from antecede.core.catalogue import HYBRID_PAPER, ProtocolInfo
 from antecede.core.catalogue import PROTOCOLS as PRODUCT
+from antecede_lab.protocols.baldoni import BaldoniProcess
 from antecede_lab.protocols.blocking import BlockingProcess
 from antecede_lab.protocols.bss import BssProcess
 from antecede_lab.protocols.cykas import CykasProcess
@@ -19,6 +20,7 @@ from antecede_lab.protocols.piggyback import PiggybackProcess
 from antecede_lab.protocols.prs import PrsProcess
 from antecede_lab.protocols.psync import PsyncProcess
 from antecede_lab.protocols.rst import RstProcess
+from antecede_lab.protocols.saturn import SaturnProcess
 from antecede_lab.protocols.separators import SeparatorsProcess
 from antecede_lab.protocols.ses import SesProcess
 from antecede_lab.protocols.topology import TopologyProcess
@@ -151,8 +153,8 @@ PROTOCOLS: Final[dict[str, ProtocolInfo]] = {
             multicast=True,
             network="fifo",
             needs_membership=True,
-            paper="Blessing, Clebsch, Drossopoulou, Tree Topologies for Causal Message "
-            "Delivery, AGERE 2017",
+            paper="Bona et al., HICSS 1996; again in Blessing, Clebsch, Drossopoulou, Tree "
+            "Topologies for Causal Message Delivery, AGERE 2017",
         ),
         ProtocolInfo(
             "piggyback",
@@ -203,6 +205,27 @@ PROTOCOLS: Final[dict[str, ProtocolInfo]] = {
             network="lossy",
             paper="the blocking send that Mattern, Fünfrocken, A Non-Blocking Lightweight "
             "Implementation of Causal Order Message Delivery, LNCS 938, 1995, starts from",
+        ),
+        ProtocolInfo(
+            "saturn",
+            SaturnProcess,
+            ordering="causal",
+            multicast=True,
+            network="fifo",
+            needs_membership=True,
+            paper="Bravo, Rodrigues, Van Roy, Saturn: a Distributed Metadata Service for Causal "
+            "Consistency, EuroSys 2017",
+        ),
+        ProtocolInfo(
+            "baldoni",
+            BaldoniProcess,
+            ordering="causal",
+            multicast=True,
+            broadcast_only=True,
+            network="fifo",
+            needs_membership=True,
+            paper="Baldoni, A Positive Acknowledgment Protocol for Causal Broadcasting, IEEE "
+            "Transactions on Computers 47(12), 1998",
         ),
         PRODUCT["fifo"],
         PRODUCT["none"],

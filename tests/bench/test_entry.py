@@ -46,6 +46,10 @@ def test_options_go_to_the_benchmark() -> None:
     assert "antecede-handler" in run("live", "--list").stdout
 
 
+def test_a_benchmark_is_called_what_one_types() -> None:
+    assert run("live", "--help").stdout.startswith("Usage: python -m bench live [OPTIONS]")
+
+
 def test_antecede_bench_runs_the_benchmarks_of_the_repository(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -24,7 +24,7 @@ def test_the_two_measured_triangles_have_one_axis() -> None:
     assert without == ordered
 
 
-DRAWN = ("triangle", "packages", "node", "audit")
+DRAWN = ("triangle", "packages", "node", "audit", "unified-buffer")
 """The pictures that are drawn by hand."""
 
 

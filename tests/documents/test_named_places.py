@@ -4,7 +4,9 @@ import builtins
 import importlib
 import re
 import subprocess
+import tomllib
 from functools import cache, reduce
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,8 @@ CALL = re.compile(r"(?:\w+\.)*(\w+)\([^()]*\)")
 NAME = re.compile(r"(?:\w+\.)*([a-z]+(?:_[a-z]+)+)")
 KIND = re.compile(r"(?:[a-z_]+\.)*((?:[A-Z][a-z0-9]+){2,})(?:\.\w+)*(?:\([^()]*\))?")
 CONSTANT = re.compile(r"([A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+)")
+
+FORMER_PACKAGES = " | trace | audit | pipeline"
 
 TO_BE_WRITTEN = {
     "docs/EVALUATION.md": {"tables/traces.csv", "evaluation/EVALUATION.md"},
@@ -166,6 +170,29 @@ def test_the_architecture_says_what_every_folder_is() -> None:
         root = ROOT / "src" / package
         folders = {file.parent.relative_to(root).as_posix() for file in root.rglob("*.py")}
         assert sorted(folders - told - {"."}) == [], f"{package} has folders that nobody explains"
+
+
+def drawn_layers(package: str) -> list[str]:
+    """The layers of a package as the architecture has them, from above to below."""
+    blocks = re.findall(r"```text\n(.*?)```", read("docs/ARCHITECTURE.md"), re.DOTALL)
+    lines = next(block for block in blocks if "antecede_audit" in block).splitlines()
+    head = re.compile(rf"{package} +")
+    first, title = next((n, found) for n, line in enumerate(lines) if (found := head.search(line)))
+    rows = [line[title.end() :] for line in lines[first:]]
+    cells = [re.split(r" {3,}", row)[0] for row in rows]
+    return list(takewhile(bool, cells))
+
+
+def test_the_layers_of_the_architecture_are_those_of_the_contracts() -> None:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        contracts = tomllib.load(file)["tool"]["importlinter"]["contracts"]
+    layered = {one["containers"][0]: one for one in contracts if "containers" in one}
+    assert len(layered) == 3
+    for package, contract in layered.items():
+        assert contract["exhaustive"], f"a new folder of {package} would be in no layer"
+        layers = [layer.replace("(", "").replace(")", "") for layer in contract["layers"]]
+        layers = [layer.removesuffix(FORMER_PACKAGES) for layer in layers]
+        assert drawn_layers(package) == layers
 
 
 def test_a_picture_of_the_architecture_names_files_that_exist() -> None:

@@ -38,7 +38,7 @@ class Part:
 PARTS: Final = {
     "endpoint": Part(
         ("antecede/endpoint/*.py", "antecede/membership/*.py", "antecede/transport/*.py"),
-        ("antecede/endpoint", "antecede/transport", "antecede/runtime/test_rehearsal.py"),
+        ("antecede/endpoint", "antecede/transport", "antecede/runtime/test_test_network.py"),
     ),
     "recovery": Part(
         ("antecede/transport/recovery/*.py",),

@@ -17,6 +17,8 @@ NAMES = [
     "cykas-skip",
     "multicast-is-not-unicasts",
     "mf-multicast",
+    "baldoni-window",
+    "baldoni-carried-acks",
     "permit-overtakes",
     "duplicated-datagram",
     "rst-self-send",
@@ -231,3 +233,21 @@ def test_a_silent_receiver(protocol: str, answered: float) -> None:
 
     assert performance.when("delivered", "answer", "bob") == [answered]
     assert performance.verdict.ok
+
+
+def test_baldoni_with_two_messages_under_way_needs_five_values() -> None:
+    """Modulo three j never delivers m nor k3, and i is never acknowledged."""
+    stopped = play("baldoni-window", "baldoni, two under way, modulo 3")
+    assert stopped.when("delivered", "m", "j") == stopped.when("delivered", "k3", "j") == []
+    assert stopped.when("delivered", "more", "j") == []
+
+    mended = play("baldoni-window", "baldoni, two under way, modulo 5")
+    assert mended.when("delivered", "m", "j") == mended.when("delivered", "k3", "j") == [20.0]
+    for label in ("baldoni", "baldoni, two under way, modulo 5"):
+        assert play("baldoni-window", label).when("delivered", "more", "j") == [31.0]
+
+
+def test_baldoni_with_acknowledgements_in_messages_only_stops() -> None:
+    stopped = play("baldoni-carried-acks", "baldoni, acks in messages only")
+    assert [stopped.when("transmitted", name) for name in ("a2", "b2", "c2")] == [[], [], []]
+    assert play("baldoni-carried-acks", "baldoni").when("transmitted", "a2") == [5.0, 5.0]

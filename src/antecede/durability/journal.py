@@ -4,7 +4,7 @@ One file at a time, `journal-N.log`: a snapshot of what was known when it was be
 commit since. When the commits outgrow the snapshot, a new file is begun with a new snapshot, and
 the old one is deleted once the new one is safe; so the size follows the state, not the history.
 
-Calls come from one thread at a time. `commit` and `begin_anew` touch the disk and may take as long
+Calls come from one thread at a time. `commit` and `rotate_file` touch the disk and may take as long
 as disks take; whoever must not wait calls them from a thread.
 
 Failures: no room (`JournalFull`) leaves everything as it was, and the same commit can be tried
@@ -47,17 +47,17 @@ Durability: TypeAlias = Literal["sync", "process"]
 """`sync` survives a power failure; `process` only a crash of the process, not of the machine."""
 
 GROWTH: Final = 4
-"""A file may grow to this many times its snapshot before a new one is worth while."""
+"""A file may grow to 4 times its snapshot before a new one is begun."""
 
 GROWTH_BYTES_MIN: Final = 64 << 20
-"""Below this size no file is worth replacing."""
+"""No file of less than 64 MiB, or a quarter of the limit, is replaced."""
 
 JOURNAL_BYTES_MAX: Final = 8 << 30
-"""Beyond this a journal takes no more, unless the settings allow it."""
+"""A journal has at most 8 GiB, unless the settings allow more."""
 
 RESERVE: Final = 1 << 20
 RESERVE_SHARE: Final = 8
-"""With less room than this, or than that share of the limit, nothing new should be begun: what is
+"""With less room than 1 MiB, or than an eighth of the limit, nothing new should be begun: what is
 left is for bringing to an end what has begun."""
 
 NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -65,7 +65,7 @@ NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 UNFINISHED: Final = "unfinished.tmp"
 
 PREPARE_NS: Final = 1_000_000_000
-"""How long after a new file could not be begun that is tried again."""
+"""If a new file could not be begun, that is tried again after 1 s."""
 
 log = logging.getLogger(__name__)
 

@@ -27,7 +27,7 @@ BLOCK_HEADER: Final = Struct("<4sIIQ")
 MARK: Final = b"\xa7\x4a\x4e\x4c"
 
 BODY_BYTES_MAX: Final = 1 << 30
-"""A length beyond this is not one that we wrote."""
+"""No block has more than 1 GiB: a greater length is not one that we wrote."""
 
 
 def file_header() -> bytes:

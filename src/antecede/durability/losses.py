@@ -13,7 +13,7 @@ from antecede.core.records import RecordReader, encode_record
 from antecede.durability.record_kinds import LEFT_OUT, LOSS
 
 UNREPORTED_MAX: Final = 4096
-"""Reports that wait for somebody to be told; the oldest gives way."""
+"""4,096 reports wait for somebody to be told; the oldest gives way."""
 
 
 @final

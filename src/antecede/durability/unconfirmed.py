@@ -8,7 +8,7 @@ after a crash.
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from types import MappingProxyType
-from typing import Final, Protocol, final
+from typing import Final, Protocol, TypeAlias, final
 
 from mypy_extensions import i64, mypyc_attr
 
@@ -21,6 +21,7 @@ from antecede.wire.envelope import (
     REFUSAL,
     REPLY,
     REQUEST,
+    ROOM,
     Envelope,
     has_envelope,
     open_envelope,
@@ -39,18 +40,24 @@ class Done:
 DONE: Final = Done()
 
 
+Payload: TypeAlias = bytes | bytearray | memoryview
+
+
 class Answering(Protocol):
-    """How a request is answered, once."""
+    """How requests are answered, each once."""
 
-    given: bool
-    """Whether it was."""
+    def answer(
+        self,
+        request: "InboundMessage",
+        kind: int,
+        payload: Payload,
+        headers: Mapping[str, bytes] | None,
+    ) -> Awaitable[None]:
+        """Reply with this, or refuse."""
 
-    def give(self, request: "InboundMessage", payload: bytes) -> Awaitable[None]:
-        """Reply with this."""
 
-    def refuse(self, request: "InboundMessage", reason: str) -> Awaitable[None]:
-        """Say that there will be no reply."""
-
+REASON_BYTES: Final = 500
+"""A refusal carries at most 500 bytes of its reason."""
 
 NO_REQUEST: Final = "this message is no request: it was sent with send(), and wants no reply"
 
@@ -64,13 +71,16 @@ class InboundMessage:
         "_answering",
         "_deliveries",
         "again",
+        "answered",
         "deadline",
         "envelope",
         "number",
         "payload",
+        "room",
         "sender",
         "sender_id",
         "sequence",
+        "size",
     )
 
     def __init__(
@@ -82,7 +92,10 @@ class InboundMessage:
         deliveries: "UnconfirmedDeliveries | None" = None,
         again: bool = False,
         sender_id: i64 = 0,
+        room: str = "",
     ) -> None:
+        # As it was sent: that is what flow control counts.
+        self.size: Final[i64] = len(data)
         envelope: Envelope | None = None
         if has_envelope(data):
             try:
@@ -99,7 +112,11 @@ class InboundMessage:
         self._deliveries: Final = deliveries
         # Whether it may have been handed over before, by a process that crashed.
         self.again: Final = again
+        # The name of the room that it was sent to; empty if it was sent to this node.
+        self.room: Final = room
         self._answering: Answering | None = None
+        # Whether it was replied to or refused, or is at the moment.
+        self.answered = False
         # Of a request: when nobody waits for the reply any more, in the time of the event loop.
         self.deadline: float | None = None
 
@@ -120,9 +137,23 @@ class InboundMessage:
             return self.sender
         return self.envelope.reply_to
 
+    def in_room(self, room: str, sender: str, number: i64, data: bytes) -> "InboundMessage":
+        """What a member has sent to a room, which this word of the room has brought.
+
+        Confirming it confirms the word.
+        """
+        return InboundMessage(
+            sender, number, data, self.number, self._deliveries, self.again, self.sender_id, room
+        )
+
+    @property
+    def is_of_rooms(self) -> bool:
+        """Whether it is a word of a room, or a report that rooms need; no reader gets it."""
+        return self.envelope is not None and self.envelope.kind >= ROOM
+
     @property
     def is_call(self) -> bool:
-        """Whether it is a request, or the reply to one."""
+        """Whether the node itself looks at it first: a request, a reply, or a word of a room."""
         return self.envelope is not None and self.envelope.kind != MESSAGE
 
     @property
@@ -143,7 +174,7 @@ class InboundMessage:
     @property
     def is_answered(self) -> bool:
         """Whether it wants no reply, or has got one."""
-        return self._answering is None or self._answering.given
+        return self._answering is None or self.answered
 
     @property
     def call(self) -> int:
@@ -155,17 +186,24 @@ class InboundMessage:
         self._answering = answering
         self.deadline = deadline
 
-    def reply(self, payload: bytes) -> Awaitable[None]:
+    def mark_answered(self, answered: bool) -> None:
+        """It is replied to or refused now, or could not be."""
+        self.answered = answered
+
+    def reply(
+        self, payload: Payload, headers: Mapping[str, bytes] | None = None
+    ) -> Awaitable[None]:
         """Answer a request, once; that also confirms it. `LocalError` if it is none."""
         if self._answering is None:
             raise LocalError(NO_REQUEST)
-        return self._answering.give(self, payload)
+        return self._answering.answer(self, REPLY, payload, headers)
 
     def refuse(self, reason: str) -> Awaitable[None]:
         """Answer a request with a refusal, once; its sender is told the reason."""
         if self._answering is None:
             raise LocalError(NO_REQUEST)
-        return self._answering.refuse(self, reason)
+        text = reason.encode(errors="replace")[:REASON_BYTES]
+        return self._answering.answer(self, REFUSAL, text, None)
 
     def data(self) -> bytes:
         """The payload as it was sent, with its envelope if it has one."""
@@ -354,7 +392,7 @@ class UnconfirmedDeliveries:
         self.pass_on = too_late
         self._pending = {
             number: InboundMessage(
-                old.sender, old.sequence, old.payload, number, None, old.again, old.sender_id
+                old.sender, old.sequence, old.data(), number, None, old.again, old.sender_id
             )
             for number, old in self._pending.items()
         }

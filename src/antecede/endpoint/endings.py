@@ -114,6 +114,13 @@ class Endings:
         self._core.expel(session, record, now_ns)
         self.apply_expulsions(now_ns)
 
+    def expel_unmet(self, name: str, incarnation: i64, reason: str, now_ns: i64) -> None:
+        """Go on without an incarnation that was never met here, whatever others do."""
+        if self._process.can_expel():
+            record = ExpulsionRecord(name, incarnation, self._me, reason)
+            self._core.expel_unmet(record, now_ns)
+            self.apply_expulsions(now_ns)
+
     def apply_expulsions(self, now_ns: i64) -> None:
         """Do what the core's reports of expulsions ask of sessions and contacts."""
         unconfirmed: dict[int, list[int]] = {}

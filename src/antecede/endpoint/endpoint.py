@@ -186,11 +186,7 @@ class Endpoint:
         """
         if name == self._me.name:
             raise LocalError(f"{name} is this node's own name; a node is not its own peer")
-        size = datagram_size if self._crypto is None else datagram_size - self._crypto.seal_bytes()
-        if size <= FRAME_OVERHEAD_MAX:
-            raise LocalError(
-                f"datagrams of {size} bytes to {name}: at least {FRAME_OVERHEAD_MAX + 1} pass"
-            )
+        size = self._size_inside(name, datagram_size)
         former = self.directory.by_name.get(name)
         if former is not None and former.from_journal:
             self.directory.locate(former, address, size, now_ns)
@@ -211,6 +207,20 @@ class Endpoint:
         self.directory.add(contact, now_ns)
         self._table.add(session)
         self.crash_recovery.restore_contact(session, contact, known)
+
+    def locate_peer(self, name: str, address: object, datagram_size: int, now_ns: i64) -> None:
+        """A peer of which no address was known is to be found at this one."""
+        size = self._size_inside(name, datagram_size)
+        self.directory.locate(self._contact(name), address, size, now_ns)
+
+    def _size_inside(self, name: str, datagram_size: int) -> int:
+        """What fits into datagrams of this size; `LocalError` if that is nothing."""
+        size = datagram_size if self._crypto is None else datagram_size - self._crypto.seal_bytes()
+        if size <= FRAME_OVERHEAD_MAX:
+            raise LocalError(
+                f"datagrams of {size} bytes to {name}: at least {FRAME_OVERHEAD_MAX + 1} pass"
+            )
+        return size
 
     def remove_peer(self, name: str, now_ns: i64, reason: str = REMOVED) -> None:
         """Forget a peer for good: what it has not acknowledged is reported undeliverable.
@@ -238,6 +248,25 @@ class Endpoint:
         if not contact.session.met:
             raise LocalError(f"{name} has never been met: there is nobody to expel")
         self._endings.expel(contact.session, self._me.name, reason, now_ns)
+        self.sending.on_room_freed(now_ns)
+
+    def is_expelled(self, name: str, incarnation: i64) -> bool:
+        """Whether this life of a node is expelled, or one that came after it."""
+        return self._expulsions.is_expelled(name, incarnation)
+
+    def expelled_names(self) -> dict[str, int]:
+        """The newest expelled incarnation of each name."""
+        return self._expulsions.newest_of_all()
+
+    def expel_incarnation(self, name: str, incarnation: i64, reason: str, now_ns: i64) -> None:
+        """Go on without a life of a node that others have met, and this node perhaps never."""
+        if self._expulsions.is_expelled(name, incarnation):
+            return
+        session = self.session_of(name)
+        if session is not None and session.met and session.incarnation == incarnation:
+            self._endings.expel(session, self._me.name, reason, now_ns)
+        else:
+            self._endings.expel_unmet(name, incarnation, reason, now_ns)
         self.sending.on_room_freed(now_ns)
 
     def expel_revoked_keys(self, now_ns: i64) -> None:
@@ -370,6 +399,27 @@ class Endpoint:
             if flow_control.due:
                 self._table.request_write(session)
         return self.inbox.take()
+
+    def take_out(self, early: list[InboundMessage]) -> None:
+        """Take some of the newest messages ahead of others; their senders get credit for them."""
+        inbox = self.inbox
+        if len(early) == len(inbox.messages):
+            self.take_inbox()
+            return
+        inbox.take_out(early)
+        for message in early:
+            contact = self.directory.by_name.get(message.sender)
+            if contact is None:
+                if message.sender == self._me.name:
+                    inbox.take_out_own(message.size)
+                continue
+            session = contact.session
+            flow_control = session.channel.flow_control
+            if flow_control.take_unread(message.size) and session in inbox.unread:
+                inbox.unread.remove(session)
+            flow_control.grant()
+            if flow_control.due:
+                self._table.request_write(session)
 
     def wake_ns(self) -> i64:
         """When to call `expire`: never too late, sometimes too early."""
@@ -608,7 +658,7 @@ class Endpoint:
         if begins_anew:
             if session.lifecycle.phase == RESUMING:
                 self.reports.append(PeerMet(name=session.name))
-            elif session.left:
+            elif session.left or session.lifecycle.silent:
                 self.reports.append(PeerBack(name=session.name))
             self.directory.end_session(session)
         elif former is not None:

@@ -11,6 +11,7 @@ from antecede.membership.unfinished import Unfinished
 from antecede.transport.flow_control import MESSAGE_COST
 from antecede.transport.message_fragments import PayloadAssembler
 from antecede.transport.session import ME, Session
+from antecede.wire.envelope import EXPULSION, Envelope, seal_envelope
 
 
 @final
@@ -27,6 +28,7 @@ class Inbox:
         "calls",
         "delivered",
         "messages",
+        "reports_expulsions",
         "too_large",
         "unfinished",
         "unread",
@@ -55,6 +57,8 @@ class Inbox:
         self._own_cost: i64 = 0
         self.delivered: i64 = 0
         self.too_large: i64 = 0
+        # Whether expulsions have places among the deliveries: where there are rooms.
+        self.reports_expulsions = False
         for piece in recorder.state.fragments_of(ME):
             self._own.add(piece, payload_limit)
 
@@ -93,6 +97,18 @@ class Inbox:
         written = name.encode()
         self._add(self._recorder.deliver(ME, name, written, number, payload, whole))
 
+    def report_expulsions(self) -> None:
+        """From now on expulsions have their places among the deliveries."""
+        self.reports_expulsions = True
+
+    def put_expulsion(self, me: str, name: str, incarnation: i64) -> None:
+        """An incarnation of a peer is expelled: nothing of it comes after this."""
+        if not self.reports_expulsions:
+            return
+        data = seal_envelope(Envelope(EXPULSION, incarnation), name.encode())
+        self._own_cost += MESSAGE_COST + len(data)
+        self._add(self._recorder.deliver(ME, me, me.encode(), 0, data, data))
+
     def _add(self, message: InboundMessage) -> None:
         self._arrived.append(message)
         if message.envelope is not None and message.is_call and not self._recorder.durable:
@@ -124,6 +140,21 @@ class Inbox:
         self.unread = []
         self._own_cost = 0
         return taken
+
+    def take_out(self, early: list[InboundMessage]) -> None:
+        """Remove some of the newest messages, which are consumed ahead of those before them."""
+        messages = self.messages
+        left = {id(message) for message in early}
+        start = len(messages)
+        while left:
+            start -= 1
+            left.discard(id(messages[start]))
+        taken = {id(message) for message in early}
+        messages[start:] = [one for one in messages[start:] if id(one) not in taken]
+
+    def take_out_own(self, size: i64) -> None:
+        """One of those was our own."""
+        self._own_cost -= MESSAGE_COST + size
 
     def has_room_for_own(self, window: i64) -> bool:
         """Whether a message to oneself may be sent: those do not wait anywhere else."""

@@ -136,11 +136,20 @@ class ProtocolDriver(Outbox, FrameHandler):
     def expel(self, session: Session, record: ExpulsionRecord, now_ns: i64) -> None:
         """Go on without a peer."""
         self._expulsions.remember(session.id, record)
+        self._place_expulsions()
         self.process.expel_into(session.id, now_ns, self)
+        self._drop_gone_news(now_ns)
+
+    def expel_unmet(self, record: ExpulsionRecord, now_ns: i64) -> None:
+        """Go on without an incarnation that was not met here, and those before it."""
+        for process in self._expulsions.on_own_notice(record):
+            self.process.expel_into(process, now_ns, self)
+        self._place_expulsions()
         self._drop_gone_news(now_ns)
 
     def on_expulsions(self, session: Session, records: list[ExpulsionRecord], now_ns: i64) -> None:
         processes = self._expulsions.on_notices(session.name, records)
+        self._place_expulsions()
         self.on_packet(session, ExpulsionNotice(processes, None), now_ns)
         # Who tells of them need not be told: its own word may be the only one that comes.
         self._follow_notices(session)
@@ -153,6 +162,12 @@ class ProtocolDriver(Outbox, FrameHandler):
         self.on_packet(session, acked, now_ns)
         self._follow_notices(session)
         self._drop_gone_news(now_ns)
+
+    def _place_expulsions(self) -> None:
+        """Whoever is expelled by what happens now: before anything that is delivered later."""
+        for record in self._expulsions.take_unreported():
+            if not self._expulsions.is_me(record):
+                self._inbox.put_expulsion(self._name, record.name, record.incarnation)
 
     def _follow_notices(self, session: Session) -> None:
         """What a peer has acknowledged need not be told; after all of it, messages may leave."""

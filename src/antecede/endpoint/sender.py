@@ -22,6 +22,7 @@ from antecede.transport.message_fragments import MessageNumbers, OwnFragments, P
 from antecede.transport.session import ME, Session
 from antecede.wire.envelope import has_envelope
 from antecede.wire.frames import FRAME_OVERHEAD_MAX
+from antecede.wire.handshake import ENVELOPE_VERSION
 
 FLUSH_BYTES: Final = 256 << 10
 """256 KiB are not kept until the end of the turn: they leave at once. A message counts as in a
@@ -158,11 +159,12 @@ class MessageSender:
             and owed * held < SHARE * count * (limits.send_bytes - held)
         )
 
-    def send_fast(self, target: object, payload: object, now_ns: i64) -> i64:
+    def send_fast(self, target: object, payload: object, now_ns: i64, sealed: bool = False) -> i64:
         """Send to a peer, or to several, if nothing stands in the way: the message's number, or 0.
 
         This is the path of most messages, in one call; whoever gets a 0 finds out why. That so much
-        waits to be written that it should leave first is one reason.
+        waits to be written that it should leave first is one reason. `sealed`: the payload has an
+        envelope, which its target must know.
         """
         if not isinstance(target, str) or not isinstance(payload, bytes):
             return self._send_to_several(target, payload, now_ns)
@@ -174,8 +176,13 @@ class MessageSender:
             return 0
         if not contact.is_here:
             return 0
-        if len(payload) > session.payload_max or has_envelope(payload):
-            return 0  # It has to be cut, or must not be taken for what it is not.
+        if len(payload) > session.payload_max:
+            return 0  # It has to be cut.
+        if sealed:
+            if session.version < ENVELOPE_VERSION:
+                return 0
+        elif has_envelope(payload):
+            return 0  # It must not be taken for what it is not.
         self.sent += 1
         return self._submit(contact.targets, payload, now_ns) - self._surplus
 

@@ -78,6 +78,7 @@ class Directory:
         "_later",
         "_let_in",
         "_me",
+        "_names",
         "_newcomers",
         "_open_to_strangers",
         "_out",
@@ -129,6 +130,8 @@ class Directory:
         # The session that was looked for last, which is most often the next one, too.
         self._heard: Session | None = None
         self._newcomers: Final = Newcomers(meet_within_ns)
+        # Who is at these addresses, as far as they have said; of some nobody has said yet.
+        self._names: Final[dict[object, str]] = {}
         # When hellos are due, and to whom; some are not due any more.
         self._timers: list[tuple[int, str]] = []
         # That a peer has met a later incarnation of this node, and whether one was met by this one.
@@ -200,6 +203,18 @@ class Directory:
         self._drop_candidates(contact)
         if self._crypto is not None:
             self._crypto.forget(contact.name)
+
+    def ask_name(self, address: object) -> None:
+        """Whoever refuses a hello at this address has said its name with that."""
+        self._names[address] = ""
+
+    def name_answered(self, address: object) -> str:
+        """The name of who is there; empty if nobody has answered."""
+        return self._names.get(address, "")
+
+    def forget_name(self, address: object) -> None:
+        """Nobody wants to know any more."""
+        self._names.pop(address, None)
 
     def begin_session(self, session: Session) -> None:
         """Datagrams of this session are taken from now on."""
@@ -322,7 +337,7 @@ class Directory:
     def _report_foreign(self, address: object, reason: str, now_ns: i64) -> None:
         """Tell, once, why somebody who should be a peer is not understood.
 
-        Anybody can ask for that, so it is looked into only so often.
+        Anybody can ask for that, so it is looked into at most once per ms.
         """
         if now_ns < self._foreign_at_ns:
             return
@@ -371,6 +386,8 @@ class Directory:
         name, reason, stamp = read_refusal(reader)
         if message is not None and not message.verify_sender(name):
             raise RemoteError("a refusal under a name whose key its writer does not have")
+        if address in self._names:
+            self._names[address] = name
         contact = self.by_name.get(name)
         if message is not None and contact is not None and self._was_late(contact, stamp, now_ns):
             return

@@ -55,6 +55,7 @@ class Expulsions:
         "_recorder",
         "_records",
         "_sessions",
+        "_unreported",
     )  # fmt: skip
 
     def __init__(
@@ -78,6 +79,7 @@ class Expulsions:
         self._met: Final[dict[str, dict[int, int]]] = {}
         # How many that nobody here had heard of each peer has told of.
         self._hearsay: Final[dict[str, int]] = {}
+        self._unreported: list[ExpulsionRecord] = []
         self._recorder: Final = recorder
         for process, record in recorder.state.expulsions.items():
             self._put(process, record)
@@ -99,6 +101,10 @@ class Expulsions:
     def newest_number(self, name: str) -> i64:
         """The number of the newest expelled incarnation of a name; 0 if there is none."""
         return self._newest.get(name, 0)
+
+    def newest_of_all(self) -> dict[str, int]:
+        """The number of the newest expelled incarnation of every name that has one."""
+        return dict(self._newest)
 
     def renumber(self, incarnation: i64) -> None:
         """This node, which nobody has met, has another number."""
@@ -149,6 +155,13 @@ class Expulsions:
                 self.remember(process, record)
         return processes
 
+    def on_own_notice(self, record: ExpulsionRecord) -> list[int]:
+        """This node expels one that it may never have met; the ids in the core."""
+        processes = self._ids_up_to(record)
+        for process in processes:
+            self.remember(process, record)
+        return processes
+
     def ids_up_to(self, records: list[ExpulsionRecord]) -> list[int]:
         """The ids in the core of these expelled incarnations, and of all before them."""
         known: list[int] = []
@@ -175,7 +188,14 @@ class Expulsions:
         if process not in self._records:
             self._put(process, record)
             self._recorder.on_expelled(process, record)
+            self._unreported.append(record)
         self._note_newest(process, record)
+
+    def take_unreported(self) -> list[ExpulsionRecord]:
+        """Who was expelled since the last call."""
+        unreported = self._unreported
+        self._unreported = []
+        return unreported
 
     def _put(self, process: i64, record: ExpulsionRecord) -> None:
         self._records[process] = record

@@ -93,6 +93,7 @@ class FailureDetector:
         "_changed_ns",
         "_departed",
         "_directory",
+        "_expected",
         "_here",
         "_look_at_ns",
         "_looked_ns",
@@ -123,6 +124,8 @@ class FailureDetector:
         # How many members have answered in this round, and when the last of them was counted.
         self._answered_by: i64 = 1
         self._changed_ns: i64 = 0
+        # Of whom somebody else waits for an answer that the core knows nothing of.
+        self._expected: dict[str, bool] = {}
         # How many members there are for this node, itself included; 0 before it has looked.
         self.members: i64 = 0
         # How many of them had answered when a round ended without a decision; 0 if none has.
@@ -134,6 +137,10 @@ class FailureDetector:
         self._look_at_ns = now_ns + silence_ns // LOOKS_PER_SILENCE
         half = silence_ns >> 1
         self._round_took_ns = half if half < ROUND_NS else ROUND_NS
+
+    def expect(self, names: list[str]) -> None:
+        """These owe an answer, whatever they have acknowledged."""
+        self._expected = dict.fromkeys(names, True)
 
     def wake_ns(self) -> i64:
         """When to look again."""
@@ -224,6 +231,8 @@ class FailureDetector:
         return lifecycle.phase == RESUMING or session.channel.path.in_flight.eliciting > 0
 
     def _owes(self, session: Session) -> bool:
+        if session.name in self._expected:
+            return True
         return self._process.unacked_by(session.id) > 0 or self._process.misses(session.id)
 
     def _answered(self, others: list[Session]) -> i64:

@@ -18,6 +18,7 @@ class Identity:
 
     __slots__ = (
         "has_journal",
+        "http",
         "incarnation",
         "name",
         "order",
@@ -38,7 +39,10 @@ class Identity:
         socket_bytes: int,
         order: str = "",
         has_journal: bool = False,
+        http: str = "",
     ) -> None:
+        # Where it serves HTTP, if peers are to know.
+        self.http: Final = http
         # Whether it has a journal, and may come back as the same incarnation.
         self.has_journal: Final = has_journal
         self.name: Final = name
@@ -81,6 +85,7 @@ class Identity:
             met=met,
             delivered=delivered,
             flags=flags,
+            http=self.http,
         )
 
 

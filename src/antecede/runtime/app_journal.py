@@ -13,7 +13,8 @@ from antecede.runtime.journal_committer import JournalCommitter
 
 KEY_BYTES_MAX: Final = 1 << 10
 VALUE_BYTES_MAX: Final = 1 << 20
-"""What is kept here is written again whenever the journal is: positions, not data."""
+"""A key has at most 1 KiB and a value 1 MiB. All values are written again whenever a new file of
+the journal is begun, so they should be positions, not data."""
 
 
 class OnDisk:
@@ -26,6 +27,10 @@ class OnDisk:
     def __await__(self) -> Generator[None, None, None]:
         self._plan()
         return self._committer.wait_durable().__await__()
+
+
+OWN: Final = "\0"
+"""What the node itself writes down has keys that begin so."""
 
 
 class AppJournal:
@@ -54,6 +59,8 @@ class AppJournal:
         """
         if not isinstance(key, str) or not 0 < len(key.encode()) <= KEY_BYTES_MAX:
             raise LocalError(f"a key is a text of 1 to {KEY_BYTES_MAX} bytes, not {key!r}")
+        if key.startswith(OWN):
+            raise LocalError("keys that begin with a zero are the node's own")
         if not isinstance(value, bytes) or len(value) > VALUE_BYTES_MAX:
             raise LocalError(f"a value is at most {VALUE_BYTES_MAX} bytes")
         self._committer.check()
@@ -74,7 +81,8 @@ class AppJournal:
 
     def keys(self) -> list[str]:
         """The keys under which something is kept."""
-        return sorted(self._unconfirmed.keys())
+        known = self._unconfirmed.keys()
+        return sorted(key for key in known if not key.startswith(OWN))
 
     def report_with(self, after: Callable[[Callable[[], None]], None]) -> None:
         """Let `after` decide when `Undeliverable` events count as reported.

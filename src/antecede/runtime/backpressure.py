@@ -35,7 +35,7 @@ class Place:
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names: Final = tuple(names)
-        self._waiter: Waiter | None = None
+        self._waiter: Waiter[None] | None = None
 
     async def sleep(self) -> None:
         """Until those in front have gone, or may have."""
@@ -52,7 +52,7 @@ class Place:
     def wake(self) -> None:
         """Let it look again, in the next turn."""
         if self._waiter is not None and not self._waiter.done():
-            self._waiter.wake()
+            self._waiter.wake(None)
 
 
 class Lines:

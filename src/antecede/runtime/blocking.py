@@ -24,6 +24,7 @@ from typing import Any, Final, Self, TypeVar, Unpack
 from antecede.core.errors import AntecedeError, LocalError
 from antecede.durability.unconfirmed import InboundMessage
 from antecede.events import NodeFenced, PeerRefused, Report, StrangerSeen
+from antecede.runtime.blocking_room import BlockingRoom
 from antecede.runtime.callbacks import Callbacks
 from antecede.runtime.config.addresses import Address
 from antecede.runtime.config.options import Options
@@ -268,16 +269,24 @@ class BlockingNode:
         others when what was delivered before it has been received.
         """
         copied = payload_bytes(payload)
-        return self._call(lambda node: node.request(name, copied, timeout, headers=headers))
 
-    def reply(self, request: InboundMessage, payload: Payload) -> None:
+        async def ask(node: Node) -> InboundMessage:
+            # What was brought here and not read is in front of the reply again.
+            node._deliveries.put_back(self._read)
+            return await node.request(name, copied, timeout, headers=headers)
+
+        return self._call(ask)
+
+    def reply(
+        self, request: InboundMessage, payload: Payload, headers: Headers | None = None
+    ) -> None:
         """Answer a request that was received here, once; that also confirms it."""
         copied = payload_bytes(payload)
-        self._call(lambda _: awaiting(request.reply, copied))
+        self._call(lambda _: awaiting(request.reply(copied, headers)))
 
     def refuse(self, request: InboundMessage, reason: str) -> None:
         """Answer a request with a refusal, once."""
-        self._call(lambda _: awaiting(request.refuse, reason))
+        self._call(lambda _: awaiting(request.refuse(reason)))
 
     def meet(self, *names: str, timeout: float | None = None) -> None:
         """Wait until each of these peers (without names: of all peers) is here or away."""
@@ -289,6 +298,30 @@ class BlockingNode:
         `TimedOut` names the peers that lack something; `Undelivered` says what had to be given up.
         """
         self._call(lambda node: node.flush(timeout))
+
+    # Rooms.
+
+    def join(
+        self,
+        room: str,
+        via: str | None = None,
+        *,
+        snapshot: Callable[[], bytes] | None = None,
+        restore: Callable[[bytes], None] | None = None,
+        timeout: float | None = None,
+    ) -> BlockingRoom:
+        """Join a room through one of its members, by name or address; without one, found it.
+
+        `snapshot` and `restore` are called in the thread of the node: they must be quick, and must
+        not call the node.
+        """
+        joined = self._call(
+            lambda node: node.join(room, via, snapshot=snapshot, restore=restore, timeout=timeout)
+        )
+        return BlockingRoom(joined, self._run, confirms=self._confirms)
+
+    def _run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        return self._call(lambda _: work())
 
     # Receiving.
 
@@ -494,9 +527,9 @@ def count_failure(node: Node, *, message: InboundMessage) -> None:
     node._deliveries.count_failure(message)
 
 
-async def awaiting(answer: Callable[[T], Awaitable[None]], given: T) -> None:
+async def awaiting(answer: Awaitable[None]) -> None:
     """In the loop: answer a request."""
-    await answer(given)
+    await answer
 
 
 class BlockingJournal:

@@ -53,8 +53,11 @@ class Calls:
     of_readers = 0
     """How many requests wait for replies whose askers would read what is delivered before."""
 
-    def on_calls(self, calls: list[InboundMessage]) -> None:
-        """Requests and replies were delivered; they stand in the queue, too."""
+    def on_calls(self, calls: list[InboundMessage], at_once: bool) -> None:
+        """Requests and replies were delivered; they stand in the queue, too.
+
+        `at_once`: no task runs now, so whoever waits for one of these may go on within this call.
+        """
 
     def on_reply(self, reply: InboundMessage) -> bool:  # noqa: ARG002 - nobody has asked
         """It is the turn of a reply; whether anybody still waits for it."""
@@ -65,6 +68,33 @@ class Calls:
 
     def keep_reading(self) -> None:
         """A reader that waits for a reply takes nothing: what has come is taken in for it."""
+
+
+class RoomWords:
+    """Who takes the words of rooms from among the deliveries; this one knows no rooms."""
+
+    in_use = False
+    """Whether there are rooms."""
+    holds = False
+    """Whether what is delivered waits behind a word that cannot be taken yet."""
+
+    def has_room(self) -> bool:
+        """Whether more may be taken in although nobody may read it."""
+        return True
+
+    def on_words(self, words: list[InboundMessage]) -> None:
+        """Words of rooms were delivered; they stand in the queue, too."""
+
+    def sort(self, messages: list[InboundMessage]) -> int:  # noqa: ARG002 - nothing waits
+        """Take the words among these, and give back the rest with `put`; how many words it were."""
+        return 0
+
+    def held(self) -> int:
+        """How many messages wait behind a word that cannot be taken yet."""
+        return 0
+
+    def on_asked(self) -> None:
+        """Whoever reads is done with all that was in the queue."""
 
 
 class Deliveries:
@@ -97,6 +127,13 @@ class Deliveries:
         # queue: who asked gets them when what came before is taken.
         self._replies = 0
         self._calls = Calls()
+        # How many of what is in the inbox are words of rooms.
+        self._words = 0
+        self._rooms = RoomWords()
+        self.placed = 0
+        """How many messages `put` has put into the queue."""
+        # How often replies were given to tasks that have not gone on yet.
+        self._letting_go = 0
         self.is_ahead = False
         """Whether more has been taken than anybody has asked for."""
         self._consumer: asyncio.Task[object] | None = None
@@ -104,8 +141,9 @@ class Deliveries:
         self._has_handler = False
         self._handler: Handler | None = None
         self._handler_task: asyncio.Task[None] | None = None
-        # Whether a plain function is being called now.
+        # Whether a plain function is being called now, and whether it will be in the next pass.
         self._calling = False
+        self._planned = False
         # Tasks on their way to the next message, asleep or just woken.
         self._waiting = 0
         self._ended = False
@@ -136,6 +174,8 @@ class Deliveries:
             message = self._queue.popleft()
             if self.confirming is not None:
                 self.confirming.hand(asked, [message])
+            if self._rooms.in_use and not self._queue:
+                self._loop.call_soon(self._rooms.on_asked)
             return message
         raise NodeClosed(self._name)
 
@@ -168,10 +208,20 @@ class Deliveries:
         self.is_ahead = True
         return True
 
+    def put_back(self, messages: deque[InboundMessage]) -> None:
+        """These were taken, and nobody has seen them: they are the next ones again."""
+        with suppress(IndexError):
+            while True:  # Another thread may take the first of them meanwhile.
+                self._queue.appendleft(messages.pop())
+
     def _take(self) -> None:
         """Take what has come, if anything has."""
+        self.look_at_calls()
         if self._endpoint.inbox.messages:
-            self._queue.extend(self._endpoint.take_inbox())
+            if self._words or self._rooms.holds:
+                self._words -= self._rooms.sort(self._endpoint.take_inbox())
+            else:
+                self._queue.extend(self._endpoint.take_inbox())
             self._consumed()
 
     def _on_prefetch_taken(self) -> None:
@@ -186,12 +236,48 @@ class Deliveries:
         """Who asks and answers here."""
         self._calls = calls
 
-    def take_calls(self) -> None:
+    def look_at_calls(self, *, at_once: bool = False) -> None:
         """Whoever waits for a reply may have it now; requests can be replied to."""
+        if not self._endpoint.inbox.calls:
+            return
+        calls = self._endpoint.inbox.take_calls()
+        words = [one for one in calls if one.is_of_rooms]
+        if words:
+            self._words += len(words)
+            self._rooms.on_words(words)
+            calls = [one for one in calls if not one.is_of_rooms]
+        if calls:
+            self._calls.on_calls(calls, at_once)
+
+    def take_calls(self) -> bool:
+        """The same in a turn, where the words of rooms are taken, too; who waits for a reply
+        instead of reading gets more in the end. Whether a reader may have got something by that."""
         if self._endpoint.inbox.calls:
-            self._calls.on_calls(self._endpoint.inbox.take_calls())
+            self.look_at_calls(at_once=asyncio.current_task(self._loop) is None)
         if self._calls.of_readers:
             self._calls.keep_reading()
+        if not self._words or not self._rooms.has_room():
+            return False
+        self._take()
+        return bool(self._queue)
+
+    # Rooms.
+
+    def pass_rooms_to(self, rooms: RoomWords) -> None:
+        """Who takes the words of rooms."""
+        self._rooms = rooms
+
+    def put(self, message: InboundMessage) -> None:
+        """This comes next: it was among words of rooms, or is what one of them has brought."""
+        self.placed += 1
+        self._queue.append(message)
+        if self._replies and message.is_reply:
+            self._loop.call_soon(self._pass_replies)
+
+    def take_more(self) -> None:
+        """There is room for what was not taken in before."""
+        if self._words:
+            self._consumed()
 
     def is_read(self) -> bool:
         """Whether anybody has ever asked for messages here."""
@@ -201,13 +287,28 @@ class Deliveries:
         """Whether whoever runs takes messages here, or was started by who does."""
         return self._name in readers.get()
 
-    def expect_replies(self, count: int) -> None:
-        """So many of what was delivered are replies."""
-        self._replies += count
-        inbox = self._endpoint.inbox
-        if self._replies == len(inbox.messages) and not (self._queue or self.is_read()):
-            self._take()  # Nobody will, and there is nothing else in it.
-            self._take_replies()
+    def next_to_take(self) -> list[InboundMessage]:
+        """What would be taken next, if everything that came before is taken."""
+        if self._queue or self._letting_go or self._rooms.holds:
+            return []
+        return self._endpoint.inbox.messages
+
+    def take_out(self, replies: list[InboundMessage]) -> None:
+        """These, of the newest, are handed over now."""
+        self._endpoint.take_out(replies)
+        self._consumed()
+
+    def expect_reply(self) -> None:
+        """One of what was delivered is a reply that waits for its turn."""
+        self._replies += 1
+        self._loop.call_soon(self._pass_replies)
+
+    def _pass_replies(self) -> None:
+        """Everything before the next reply may have been taken."""
+        inbox = self._endpoint.inbox.messages
+        if self._replies and not self._queue and inbox and inbox[0].is_reply:
+            self._take()
+        self._take_replies()
 
     def _take_replies(self) -> bool:
         """Give the replies that are in front to who asked; whether anybody had."""
@@ -215,7 +316,16 @@ class Deliveries:
         while self._replies and self._queue and self._queue[0].is_reply:
             self._replies -= 1
             were_wanted = self._calls.on_reply(self._queue.popleft()) or were_wanted
+        if were_wanted:
+            self._letting_go += 1
+            self._loop.call_soon(self._have_gone)
         return were_wanted
+
+    def _have_gone(self) -> None:
+        """Who got a reply has gone on: what was delivered later may be handed over."""
+        self._letting_go -= 1
+        if not self._letting_go and (self._ended or self.unread()):
+            self.notify()
 
     def _until_reply(self) -> int:
         """How many messages come before the next reply."""
@@ -258,8 +368,11 @@ class Deliveries:
 
         True if it does that only in the next turn, as another task runs now.
         """
+        if self._letting_go:
+            return False
         if self._handler is not None:
-            self._call(self._handler)
+            if not self._planned:  # Else it is behind, and has its share in this pass of the loop.
+                self._call(self._handler)
             return False
         if not self._changed.waiters:
             return False
@@ -309,7 +422,7 @@ class Deliveries:
 
     def unread(self) -> int:
         """How many messages nobody has taken."""
-        return len(self._endpoint.inbox.messages) + len(self._queue)
+        return len(self._endpoint.inbox.messages) + len(self._queue) + self._rooms.held()
 
     def is_consumer(self, task: asyncio.Task[object] | None) -> bool:
         """Whether it is this task that takes the messages."""
@@ -325,6 +438,8 @@ class Deliveries:
         try:
             if self._queue:
                 await yield_to_loop()  # Another task may take all of it meanwhile.
+            else:
+                self._rooms.on_asked()
             if timeout is None:
                 while not self._has_news() or (self._replies and await self._waits_for_more()):
                     await self._changed.wait()
@@ -336,9 +451,21 @@ class Deliveries:
             if not self._queue:
                 self._take()
             self._share = min(TURN_MESSAGES, self._until_reply())
+            if self._replies:
+                self._share_before_reply()
             if self.is_ahead:
                 self._on_prefetch_taken()
         return self._share > 0
+
+    def _share_before_reply(self) -> None:
+        """The last message before a reply is taken alone; then it is the reply's turn.
+
+        It does not wait until somebody asks for another message: perhaps nobody will.
+        """
+        if self._share > 1:
+            self._share -= 1
+        else:
+            self._loop.call_soon(self._pass_replies)
 
     async def _news_within(self, timeout: float) -> None:
         """Wait for something to take; `TimedOut` if nothing comes in time."""
@@ -352,28 +479,45 @@ class Deliveries:
 
     async def _waits_for_more(self) -> bool:
         """Pass on the replies that are in front; whether nothing is left to be taken then."""
-        if not self._queue:
-            self._take()
-        if self._take_replies():
-            await yield_to_loop()  # Who asked goes on before what was delivered later is taken.
-        return not self._has_news()
+        while True:
+            if not self._queue:
+                self._take()
+            if not (self._queue and self._queue[0].is_reply):
+                return not self._has_news()
+            if self._take_replies():
+                await yield_to_loop()  # Who asked goes on before what was delivered later is taken.
 
     def _has_news(self) -> bool:
         self.check_asker()
+        self.look_at_calls()
+        if self._letting_go:
+            return False
+        if not self._queue and (self._words or self._rooms.holds):
+            self._take()  # Perhaps there is nothing for a reader in it.
         return bool(self._queue or self._endpoint.inbox.messages or self._ended or self._is_over())
 
     def _is_over(self) -> bool:
         """Whether a signal has ended the iteration; a handler goes on until the node is closed."""
         return self._stopped and self._handler_task is None
 
+    def _plan_call(self, handler: Handler) -> None:
+        """It is behind: call it again in the next pass of the loop, however many inputs come."""
+        if not self._planned:
+            self._planned = True
+            self._loop.call_soon(self._on_planned, handler)
+
+    def _on_planned(self, handler: Handler) -> None:
+        self._planned = False
+        self._call(handler)
+
     def _call(self, handler: Handler) -> None:
         """Call a plain function with what has been delivered; the rest waits for the next turn."""
-        if self._handler is None:
-            return  # It has turned out not to be one since this call was planned.
+        if self._handler is None or self._letting_go:
+            return  # It has turned out not to be one since this call was planned, or comes again.
         if not self._queue:
             self._take()
         if self._replies and self._take_replies():
-            self._loop.call_soon(self._call, handler)  # Who asked goes on before.
+            self._plan_call(handler)  # Who asked goes on before.
             return
         size = min(TURN_MESSAGES, self._until_reply())
         nested, self._calling = self._calling, True
@@ -387,8 +531,10 @@ class Deliveries:
         finally:
             readers.reset(in_context)
             self._calling = nested
-            if self._handler is not None and self.unread():
-                self._loop.call_soon(self._call, handler)
+            if not self._queue:
+                self._rooms.on_asked()
+            if self._handler is not None and (self._queue or self._endpoint.inbox.messages):
+                self._plan_call(handler)
 
     def _call_with_each(self, handler: Handler, size: int) -> None:
         for _ in range(size):
@@ -421,6 +567,8 @@ class Deliveries:
         if result is None or not inspect.isawaitable(result):
             return False
         self._handler = None
+        if self._replies:
+            self._loop.call_soon(self._pass_replies)
         self._handler_task = self._loop.create_task(self._feed(handler, message, result))
         return True
 

@@ -20,10 +20,12 @@ __all__ = [
     "BadPayload",
     "BufferFull",
     "CannotBind",
+    "JoinFailed",
     "KeyNeeded",
     "LocalError",
     "MissingExtra",
     "NodeClosed",
+    "NotInRoom",
     "PayloadTooLarge",
     "PeerAway",
     "PeerGone",
@@ -164,6 +166,25 @@ class NodeClosed(FieldError, LocalError):  # noqa: N818 - reads as what it is
             f"node {self.name!r} is closed: it sends and delivers nothing more; "
             "open a new one with open_node()"
         )
+
+
+class NotInRoom(FieldError, LocalError):  # noqa: N818 - reads as what it is
+    """This node is not in the room: it has left, or was expelled."""
+
+    room: str
+
+    def __str__(self) -> str:
+        return f"this node is not in the room {self.room!r}: join it with node.join({self.room!r})"
+
+
+class JoinFailed(FieldError):  # noqa: N818 - reads as what it is
+    """A room could not be joined."""
+
+    room: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"the room {self.room!r} could not be joined: {self.reason}"
 
 
 class WouldDeadlock(FieldError, BufferFull):  # noqa: N818 - reads as what it is

@@ -79,6 +79,12 @@ class CommitGroup:
         self.losses: list[int] = []
         self.deliveries = 0
 
+    def show_before(self, former: "CommitGroup") -> None:
+        """A former group has been interrupted: what it has not shown yet shows before this."""
+        self.then[:0] = former.then
+        self.reports[:0] = former.reports
+        self.losses[:0] = former.losses
+
 
 @final
 class JournalCommitter(Committer):
@@ -146,14 +152,19 @@ class JournalCommitter(Committer):
             self._loop.call_soon(self._tell_unreported, list(self._recorder.state.losses.by_number))
 
     def _tell_unreported(self, numbers: list[int]) -> None:
-        unreported, self._unreported = self._unreported, []
-        if unreported and not self._closed:
-            self._tell_all(unreported)
-            self._on_reported(numbers)
+        if not self._unreported or self._closed:
+            return
+        try:
+            self._tell_all(self._unreported)
+        except BaseException:
+            self._loop.call_soon(self._tell_unreported, numbers)
+            raise
+        self._on_reported(numbers)
 
     def _tell_all(self, reports: list[Report]) -> None:
-        for report in reports:
-            self._tell(report)
+        """Tell these, and forget what was told: a listener may end the program."""
+        while reports:
+            self._tell(reports.pop(0))
 
     def _on_reported(self, losses: list[int]) -> None:
         """When the application has what it was told, it need not be told again after a crash."""
@@ -255,7 +266,7 @@ class JournalCommitter(Committer):
 
     async def _finish(self) -> None:
         """Wait until everything is on disk, or will never be."""
-        while self._writing is not None and self.failed is None and self.full is None:
+        while self._writing is not None and not (self._closed or self.failed or self.full):
             await self._shown.wait()
 
     def close(self, *, write: bool) -> None:
@@ -290,7 +301,7 @@ class JournalCommitter(Committer):
         # All that is written now, and only that, may show when it is.
         group.reports += endpoint.reports
         endpoint.reports.clear()
-        group.losses = self._recorder.state.losses.take_fresh()
+        group.losses += self._recorder.state.losses.take_fresh()
         group.deliveries = endpoint.inbox.uncommitted()
         recovery = endpoint.crash_recovery
         if self._journal.needs_rotation() and self._journal.prepare():
@@ -378,6 +389,7 @@ class JournalCommitter(Committer):
             self._show(group)
         except BaseException:
             # What has not shown yet does so in the next turn.
+            self._next.show_before(group)
             self._turn.soon()
             raise
         finally:
@@ -392,8 +404,8 @@ class JournalCommitter(Committer):
             return
         if group.datagrams:
             self._carrier.send(group.datagrams)
-        for action in group.then:
-            self._call(action)
+        while group.then:
+            self._call(group.then.pop(0))
         if group.reports:
             self._tell_all(group.reports)
             self._on_reported(group.losses)

@@ -77,6 +77,19 @@ class KnownPeers:
                 ring.set_keys(name, before)
             raise
 
+    def own_key(self) -> bytes:
+        """The public key of this node, where nodes have keys of their own; else nothing."""
+        if self._crypto is None or self._settings.key is None:
+            return b""
+        return self._crypto.ring.secret.public.raw
+
+    def locate(self, name: str, address: object) -> None:
+        """A peer of which no address was known is to be found at this one."""
+        resolved = self._carrier.locate(name, address)
+        size = self._carrier.datagram_size(resolved)
+        self._endpoint.locate_peer(name, resolved, size, self._carrier.now_ns())
+        self._carrier.relookup(resolved)
+
     def remove(self, name: str) -> None:
         """Forget a peer; if it has not left, it is expelled first."""
         self.check_known(name)

@@ -18,6 +18,7 @@ from antecede.events import (
 )
 from antecede.runtime.callbacks import EXITS, Callbacks
 from antecede.runtime.errors import GONE, Undelivered, fenced_sentence
+from antecede.runtime.observe.recent_events import RecentEvents
 from antecede.units import messages_text
 
 Listener: TypeAlias = Callable[[Report], None]
@@ -39,6 +40,8 @@ class Listeners:
         """How many messages to each peer have been given up."""
         self.left_out: Final[dict[str, int]] = {}
         """How many messages each peer did not get because it was away."""
+        self.recent: Final = RecentEvents()
+        """The last events."""
         self.expulsions = 0
         """How many peers were expelled, by whomever."""
         self._said: Final[dict[str, tuple[float, int]]] = {}
@@ -58,6 +61,7 @@ class Listeners:
 
     def tell(self, report: Report) -> None:
         """Log a report and tell everybody; one who fails does not stop the others."""
+        self.recent.note_report(report)
         if isinstance(report, Undeliverable):
             if report.why == LEFT_OUT:
                 self._count_left_out(report.name, len(report.sequences))

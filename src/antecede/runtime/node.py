@@ -9,7 +9,8 @@ turn, many messages to a datagram.
 import asyncio
 import logging
 import signal
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from threading import get_ident
 from typing import Final, Self
 
@@ -29,12 +30,13 @@ from antecede.runtime.config.peers import PeerState, read_keys
 from antecede.runtime.config.settings import AddressLike, KeysLike, Settings
 from antecede.runtime.confirming import Confirming, InHand
 from antecede.runtime.content import Content, Headers, Payload, payload_bytes, read_content
-from antecede.runtime.deliveries import ConfirmingReader, Deliveries, Handler
+from antecede.runtime.deliveries import ConfirmingReader, Deliveries, Handler, note_reader
 from antecede.runtime.errors import NodeClosed, Stranded, TimedOut, fenced_sentence
 from antecede.runtime.journal_committer import JournalCommitter, OpenJournal
 from antecede.runtime.known_peers import KnownPeers
 from antecede.runtime.leaving import Leaving, Linger
 from antecede.runtime.listeners import Listener, Listeners
+from antecede.runtime.live_room import MakeState, TakeState
 from antecede.runtime.notifier import Notifier
 from antecede.runtime.observe.event_recorder import EventRecorder, EventRecorderOwner
 from antecede.runtime.observe.explain import (
@@ -44,11 +46,17 @@ from antecede.runtime.observe.explain import (
     no_majority,
     reasons_unmet,
 )
+from antecede.runtime.observe.http_listener import HttpServer
+from antecede.runtime.observe.http_server import NodePages
+from antecede.runtime.observe.recent_events import RecentEvent
 from antecede.runtime.observe.stalls import Stalls
 from antecede.runtime.observe.stats import Health, Stats
 from antecede.runtime.observe.stats_reader import StatsReader, health_of
 from antecede.runtime.outbound import Outbound
 from antecede.runtime.requests import Requests
+from antecede.runtime.room import Room
+from antecede.runtime.room_contacts import RoomContacts
+from antecede.runtime.rooms import Rooms
 from antecede.runtime.security.noise_handshake import NoiseCrypto
 from antecede.runtime.thread_guard import ThreadGuard
 from antecede.runtime.turn import Turn
@@ -67,6 +75,7 @@ class Node:
         trace: EventRecorder | None,
         crypto: NoiseCrypto | None = None,
         opened: OpenJournal | None = None,
+        http: HttpServer | None = None,
     ) -> None:
         self.settings: Final = settings
         self._endpoint: Final = endpoint
@@ -82,6 +91,7 @@ class Node:
         self._deliveries: Final = Deliveries(settings.name, endpoint, self._turn.soon, confirming)
         self._callbacks: Final = Callbacks(settings.name)
         self._journal: AppJournal | None = None
+        self._http: Final = http
         self._committer: Final = self._make_committer(opened, confirming)
         self._waits_for_disk: Final = self._committer.durable
         enforcer = ExpulsionEnforcer(settings.policy, endpoint, self._callbacks, carrier.now_ns())
@@ -100,7 +110,11 @@ class Node:
             self._obstacles,
         )
         self._requests: Final = Requests(
-            self._send_call, self._deliveries, self._pressure.take_ahead
+            self._send_call_now,
+            self._send_call,
+            endpoint.directory.by_name,
+            self._deliveries,
+            self._pressure.take_ahead,
         )
         self._leaving: Final = Leaving(
             endpoint,
@@ -113,7 +127,23 @@ class Node:
         self._closing = False
         self._closed = False
         self._listeners: Final = Listeners(settings.name, self._callbacks)
-        self._stalls: Final = Stalls(endpoint, self._deliveries.unread)
+        self._stalls: Final = Stalls(endpoint, self._deliveries.unread, self._listeners.recent)
+        self._trace: Final = EventRecorderOwner(trace, self._loop)
+        self._known: Final = KnownPeers(settings, endpoint, carrier, crypto, self._trace)
+        self._rooms: Final = Rooms(
+            settings,
+            endpoint,
+            self._deliveries,
+            self._pressure,
+            self._progress,
+            self._turn,
+            RoomContacts(settings, endpoint, self._known, carrier),
+            self._now,
+            self._tell,
+            self._callbacks,
+            self._check_may_send,
+            partial(self._outbound.send, timeout=None),
+        )
         self._stats_reader: Final = StatsReader(
             settings,
             endpoint,
@@ -127,9 +157,8 @@ class Node:
             self._requests,
             self._stalls.durations,
             self._now,
+            self._rooms.count,
         )
-        self._trace: Final = EventRecorderOwner(trace, self._loop)
-        self._known: Final = KnownPeers(settings, endpoint, carrier, crypto, self._trace)
         self._turn.begin(self._deliveries, self._committer, enforcer, self._stalls)
         self._known.introduce_configured()
         if opened is not None:
@@ -138,6 +167,8 @@ class Node:
         self._deliveries.take_calls()
         self._trace.begin()
         self._turn.soon()
+        if http is not None:
+            http.answer_with(NodePages(self).answer)
 
     # Who this is.
 
@@ -317,14 +348,14 @@ class Node:
             self._turn.soon()
         return sequence
 
-    async def request(
+    def request(
         self,
         name: str,
         payload: Payload,
         timeout: float | None = None,
         *,
         headers: Headers | None = None,
-    ) -> InboundMessage:
+    ) -> Coroutine[None, None, InboundMessage]:
         """Send a request to one peer, wait for its reply, and return that.
 
         The other side answers with `await message.reply(...)`. `RequestFailed` says why there is no
@@ -333,17 +364,30 @@ class Node:
         its turn behind what was delivered here before it, unless the task that asks is the one
         that would read that, or nobody reads.
         """
-        self._check_open()
-        return await self._requests.request(name, read_content(payload, headers), timeout)
+        self._guard.check()
+        return self._requests.request(name, payload, headers, timeout)
 
     @property
     def _awaits_replies(self) -> bool:
         """Whether requests of this node are under way."""
         return self._requests.count() > 0
 
-    async def _send_call(self, target: str, content: Content) -> int:
-        """Send a request or a reply: `PeerAway` if its target is away."""
-        return (await self._outbound.send(target, content, None))[0]
+    def _send_call_now(self, target: str, data: bytes) -> int:
+        """Send a request or a reply with its envelope: its number, or 0 if it has to wait."""
+        if get_ident() != self._guard.owner:
+            self._guard.refuse()
+        if self._pressure.slow_path:
+            return 0
+        sequence = self._send_fast(target, data, self._now(), True)
+        if sequence and not self._turn.is_planned:
+            self._turn.soon()
+        return sequence
+
+    def _send_call(
+        self, target: str, content: Content, submitted: Callable[[int], None]
+    ) -> Awaitable[object]:
+        """The same, which waits; `PeerAway` if its target is away."""
+        return self._outbound.send(target, content, None, submitted)
 
     async def meet(self, *names: str, timeout: float | None = None) -> None:
         """Wait until each of these peers (without names: of all peers) is here or away.
@@ -366,15 +410,41 @@ class Node:
         if undelivered := self._listeners.take_undelivered():
             raise undelivered
 
+    # Rooms.
+
+    async def join(
+        self,
+        room: str,
+        via: str | None = None,
+        *,
+        snapshot: MakeState | None = None,
+        restore: TakeState | None = None,
+        in_node: bool = False,
+        timeout: float | None = None,
+    ) -> Room:
+        """Join a room through one of its members, by name or address; without one, found it.
+
+        Returns when this node is a member: nothing of the room is shown before. `snapshot` is asked
+        for the application's state when this node takes somebody in: bytes, perhaps awaited.
+        `restore` is given those of another member, once, before the first message. With `in_node`
+        the messages of the room come with those of the node, all in one order.
+        """
+        self._check_open()
+        return await self._rooms.join(
+            room, via, snapshot, restore, in_node=in_node, timeout=timeout
+        )
+
     # Receiving.
 
     def __aiter__(self) -> Deliveries | ConfirmingReader:
         self._guard.check()
+        note_reader(self.name)
         self._deliveries.check_asker()
         return self._deliveries.reader()
 
     def __anext__(self) -> Coroutine[None, None, InboundMessage]:
         self._guard.check()
+        note_reader(self.name)
         return self._deliveries.reader().__anext__()
 
     def receive(self, timeout: float | None = None) -> Coroutine[None, None, InboundMessage]:
@@ -384,6 +454,7 @@ class Node:
         whichever task awaits the result.
         """
         self._guard.check()
+        note_reader(self.name)
         confirming = self._deliveries.confirming
         return self._received(timeout, None if confirming is None else confirming.ask())
 
@@ -443,8 +514,16 @@ class Node:
     def explain(self) -> Explanation:
         """Why messages wait, and for whom; `print` it, or read its fields."""
         return explain(
-            self._endpoint, self._now(), self._deliveries.unread(), self._stalls.durations
+            self._endpoint,
+            self._now(),
+            self._deliveries.unread(),
+            self._stalls.durations,
+            self._rooms.explain(),
         )
+
+    def recent_events(self, since: int = 0) -> list[RecentEvent]:
+        """What has lately happened, the oldest first: events with a number above `since`."""
+        return self._listeners.recent.since(since)
 
     def _obstacles(self, names: Sequence[str]) -> list[str]:
         """Why these peers are not talked to, as far as is known: who refuses, who was never met."""
@@ -472,6 +551,8 @@ class Node:
         self._closing = True
         self._pressure.close()
         self._stop()
+        self._end_http()
+        self._requests.end()
         self._close_files(write=False)
 
     async def close(self, timeout: float | None = None, linger: Linger = "released") -> None:
@@ -483,6 +564,8 @@ class Node:
         """
         self._guard.check()
         if self._closed:
+            self._end_http()
+            await self._carrier.wait_closed()  # It has stopped by itself: nobody has waited yet.
             return
         limit = self.settings.linger if timeout is None else timeout
         deadline = self._loop.time() + limit
@@ -491,6 +574,7 @@ class Node:
         stranded: list[str] = []
         reasons: list[str] = []
         try:
+            await self._rooms.leave_all(deadline - self._loop.time())
             stranded = await self._leaving.say_bye(deadline, linger)
             reasons = self._obstacles(stranded)
             if not self._closed:
@@ -501,7 +585,9 @@ class Node:
             await self._deliveries.handed_over(deadline - self._loop.time())
         finally:
             self._stop()
+            self._requests.end()
             self._close_files(write=True)
+            self._end_http()
             await self._carrier.wait_closed()
         if stranded:
             raise Stranded(stranded, limit, reasons)
@@ -541,6 +627,7 @@ class Node:
             self._loop.call_soon(self._stop_fenced)
         self._known.follow(report)
         self._requests.on_report(report)
+        self._rooms.on_report(report)
         if not isinstance(report, StrangerSeen) or self._known.try_admit(report):
             self._listeners.tell(report)
 
@@ -566,6 +653,7 @@ class Node:
         self._carrier.close()
         self._deliveries.end()
         self._requests.close()
+        self._rooms.close()
         self._progress.notify()
         self._trace.stop()
 
@@ -576,10 +664,18 @@ class Node:
         self._turn.close()
         self._carrier.leave_to_parent()
         self._committer.leave_to_parent()
+        if self._http is not None:
+            self._http.leave_to_parent()
+
+    def _end_http(self) -> None:
+        """Serve no more. A node that was expelled goes on saying so until it is closed."""
+        if self._http is not None:
+            self._http.end()
 
     def _stop_fenced(self) -> None:
         """Others go on without this node: nothing that it did now would count."""
         self._stop()
+        self._requests.end()
         self._close_files(write=True)
 
     def _close_files(self, *, write: bool) -> None:

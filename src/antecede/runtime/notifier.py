@@ -4,9 +4,11 @@ import asyncio
 from collections.abc import Callable, Generator
 from contextvars import Context
 from types import coroutine
-from typing import Self, final
+from typing import Generic, Self, TypeVar, final
 
 from antecede.runtime.errors import TimedOut
+
+T = TypeVar("T")
 
 
 @coroutine
@@ -16,7 +18,7 @@ def yield_to_loop() -> Generator[None, None, None]:
 
 
 @final
-class Waiter(asyncio.Future[None]):
+class Waiter(asyncio.Future[T], Generic[T]):
     """What a task waits on. It goes on in the loop's next turn, as with any future, or at once.
 
     A task that awaits a future asks it to be called back. Here that callback is kept until it is
@@ -36,17 +38,37 @@ class Waiter(asyncio.Future[None]):
             self._go_on = fn
             self._context = context
 
-    def wake(self) -> None:
+    def wake(self, value: T) -> None:
         """Let the task go on in the next turn."""
         self._leave_to_loop()
-        self.set_result(None)
+        self.set_result(value)
 
-    def resume(self) -> None:
+    def resume(self, value: T) -> None:
         """Let the task go on at once: for callbacks of the loop, never within another task."""
         go_on, self._go_on = self._go_on, None
-        self.set_result(None)
+        self.set_result(value)
         if go_on is not None and self._context is not None:
             self._context.run(go_on, self)
+
+    def give(self, value: T, at_once: bool) -> None:
+        """Let the task go on, unless it waits no more: at once, or in the next turn."""
+        if self.done():
+            return
+        if at_once:
+            self.resume(value)
+        else:
+            self.wake(value)
+
+    def fail(self, error: BaseException) -> None:
+        """Let the task learn in the next turn that there will be no value."""
+        if not self.done():
+            self._leave_to_loop()
+            self.set_exception(error)
+
+    def abandon(self) -> None:
+        """Nobody waits any more, whatever comes or has come."""
+        if not self.cancel() and not self.cancelled():
+            self.exception()  # It need not be raised.
 
     def cancel(self, msg: object = None) -> bool:
         """The task is cancelled; it learns that in the next turn."""
@@ -64,7 +86,7 @@ class Notifier:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self.waiters: list[Waiter] = []
+        self.waiters: list[Waiter[None]] = []
         """Whoever waits; empty if nobody does."""
 
     def notify(self) -> None:
@@ -72,7 +94,7 @@ class Notifier:
         waiters, self.waiters = self.waiters, []
         for waiter in waiters:
             if not waiter.done():
-                waiter.wake()
+                waiter.wake(None)
 
     def resume(self) -> None:
         """Let all who wait go on at once: not within a task, where only one can run."""
@@ -80,7 +102,7 @@ class Notifier:
         try:
             for waiter in waiters:
                 if not waiter.done():
-                    waiter.resume()
+                    waiter.resume(None)
         except BaseException:
             # It ends the program. If that goes on all the same, so do the others.
             self.waiters[:0] = [waiter for waiter in waiters if not waiter.done()]
@@ -88,7 +110,7 @@ class Notifier:
 
     async def wait(self) -> None:
         """Wait until somebody notifies."""
-        waiter = Waiter(loop=self._loop)
+        waiter: Waiter[None] = Waiter(loop=self._loop)
         self.waiters.append(waiter)
         try:
             await waiter

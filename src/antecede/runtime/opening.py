@@ -36,6 +36,7 @@ from antecede.runtime.key_settings import make_handshake_crypto, stays_local, wa
 from antecede.runtime.listeners import Listener
 from antecede.runtime.node import Node
 from antecede.runtime.observe.event_recorder import EventRecorder, open_trace
+from antecede.runtime.observe.http_listener import HttpServer
 from antecede.transport.flow_control import MESSAGE_COST
 from antecede.transport.session import ME
 
@@ -125,9 +126,13 @@ class NodeOpening:
         settings = self._settings
         carrier = await open_carrier(settings)
         warn_if_insecure(settings, carrier.address.host)
+        http: HttpServer | None = None
         try:
-            return start_node(settings, carrier, SecretTokens(), self._on_event)
+            http = await listen_http(settings)
+            return start_node(settings, carrier, SecretTokens(), self._on_event, http=http)
         except BaseException:
+            if http is not None:
+                await http.close()
             carrier.close()
             await carrier.wait_closed()
             raise
@@ -171,6 +176,15 @@ async def open_carrier(settings: Settings) -> Carrier:
     return await opener(settings, stays_local(settings))
 
 
+async def listen_http(settings: Settings) -> HttpServer | None:
+    """The server that the settings ask for; it answers as soon as it has a node."""
+    if settings.http is None:
+        return None
+    server = HttpServer()
+    await server.start(*settings.http)
+    return server
+
+
 def start_node(
     settings: Settings,
     carrier: Carrier,
@@ -178,11 +192,12 @@ def start_node(
     on_event: Listener | None,
     disk: Disk | None = None,
     clock: Callable[[], int] = time.time_ns,
+    http: HttpServer | None = None,
 ) -> Node:
     """A node on any carrier, in the running loop; with a disk that is lent, without threads."""
     opened = open_journal(settings, tokens, disk)
     try:
-        return start_with_journal(settings, carrier, tokens, on_event, opened, clock)
+        return start_with_journal(settings, carrier, tokens, on_event, opened, clock, http)
     except BaseException:
         if opened is not None:
             opened.close()
@@ -196,6 +211,7 @@ def start_with_journal(
     on_event: Listener | None,
     opened: OpenJournal | None,
     clock: Callable[[], int],
+    http: HttpServer | None,
 ) -> Node:
     """A node with its journal, if it has one, open."""
     crypto = make_handshake_crypto(settings, clock)
@@ -213,6 +229,7 @@ def start_with_journal(
         socket_bytes=carrier.socket_bytes,
         order=settings.protocol,
         has_journal=opened is not None,
+        http="" if http is None else str(http.address),
     )
     cumulative = settings.order != "none"
     core = make_core(settings)
@@ -220,7 +237,7 @@ def start_with_journal(
     recorder = Recorder() if opened is None else opened.recorder
     endpoint = Endpoint(me, core, tokens, limits, rows, cumulative, crypto, recorder)
     try:
-        node = Node(settings, endpoint, carrier, trace, crypto, opened)
+        node = Node(settings, endpoint, carrier, trace, crypto, opened, http)
     except BaseException:
         if trace is not None:
             trace.close()

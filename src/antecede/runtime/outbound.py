@@ -47,9 +47,17 @@ class Outbound:
         self._obstacles: Final = obstacles
 
     async def send(
-        self, target: str | Sequence[str], content: Content, timeout: float | None
+        self,
+        target: str | Sequence[str],
+        content: Content,
+        timeout: float | None,
+        submitted: Callable[[int], None] | None = None,
     ) -> tuple[int, list[str]]:
-        """The message's id, and who was left out; waits for targets, for room, and for its turn."""
+        """The message's id, and who was left out; waits for targets, for room, and for its turn.
+
+        `submitted` is called with the id in the step that submits it: with a journal what it does
+        is written with the message, or neither is.
+        """
         sending = self._endpoint.sending
         if isinstance(target, Iterable) and not isinstance(target, str):
             target = list(target)  # It is looked at again after every wait.
@@ -63,6 +71,8 @@ class Outbound:
             if sending.wants_flush():
                 self._turn.end()
         sequence = self._submit(targets)
+        if submitted is not None:
+            submitted(sequence)
         self._turn.soon()
         if not sending.large_is_done():
             await self._backpressure.wait_for_large()

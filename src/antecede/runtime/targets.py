@@ -53,7 +53,8 @@ def chosen_targets(
         contact = contact_called(name, directory, me, chosen)
         chosen.add(contact.name)
         if not contact.is_here:
-            if contact.state == ContactState.AWAY and settings.away != "wait":
+            waits = settings.away == "wait" and not content.is_reply
+            if contact.state == ContactState.AWAY and not waits:
                 targets.left_out.append(contact.name)
                 continue
             targets.awaited.append(contact.name)

@@ -140,8 +140,8 @@ class Turn:
 
     def _hand_over(self) -> bool:
         """Give the application what has come; True if it takes it only in the next pass."""
-        self._deliveries.take_calls()
-        return bool(self._inbox.messages) and self._deliveries.deliver_now()
+        placed = self._deliveries.take_calls()
+        return (placed or bool(self._inbox.messages)) and self._deliveries.deliver_now()
 
     def _read(self, now_ns: int) -> None:
         """Read for a while, then look for what else has come."""

@@ -11,17 +11,24 @@ types), or anything else that has the two methods of a `Codec`:
 """
 
 import json
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
-from antecede.core.errors import LocalError
+from antecede.core.errors import AntecedeError, LocalError
 from antecede.durability.unconfirmed import DONE, InboundMessage
+from antecede.runtime.content import Headers
 from antecede.runtime.errors import BadConfiguration, BadPayload
+from antecede.runtime.live_room import MakeState, TakeState
 from antecede.runtime.node import Node
+from antecede.runtime.room import Room
 
 T = TypeVar("T")
+
+NOT_DECODED: Final = "its payload cannot be decoded there"
+"""Why a request is refused that is no value."""
 
 
 class Codec(Protocol[T]):
@@ -86,11 +93,11 @@ class TypedMessage(Generic[T]):
         """Confirm it, where there is a journal; awaited, it waits until that is on disk."""
         return DONE if self.message is None else self.message.done()
 
-    def reply(self, value: T) -> Awaitable[None]:
+    def reply(self, value: T, headers: Headers | None = None) -> Awaitable[None]:
         """Like `InboundMessage.reply`; `LocalError` if the value cannot be encoded."""
         if self.message is None or self.codec is None:
             raise LocalError("a message that came from nowhere has nobody to reply to")
-        return self.message.reply(encoded(self.codec, value))
+        return self.message.reply(encoded(self.codec, value), headers)
 
 
 class TypedNode(Generic[T]):
@@ -100,17 +107,42 @@ class TypedNode(Generic[T]):
         self.node = node
         self.codec = codec
 
-    async def send(self, target: str | Sequence[str], value: T) -> int:
+    async def send(
+        self,
+        target: str | Sequence[str],
+        value: T,
+        timeout: float | None = None,
+        *,
+        headers: Headers | None = None,
+        reply_to: str | None = None,
+    ) -> int:
         """Like `Node.send`; `LocalError` if the value cannot be encoded."""
-        return await self.node.send(target, self._encoded(value))
+        payload = self._encoded(value)
+        return await self.node.send(target, payload, timeout, headers=headers, reply_to=reply_to)
 
-    def try_send(self, target: str | Sequence[str], value: T) -> int:
+    def try_send(
+        self,
+        target: str | Sequence[str],
+        value: T,
+        *,
+        headers: Headers | None = None,
+        reply_to: str | None = None,
+    ) -> int:
         """Like `Node.try_send`; `LocalError` if the value cannot be encoded."""
-        return self.node.try_send(target, self._encoded(value))
+        payload = self._encoded(value)
+        return self.node.try_send(target, payload, headers=headers, reply_to=reply_to)
 
-    async def request(self, name: str, value: T, timeout: float | None = None) -> TypedMessage[T]:
+    async def request(
+        self,
+        name: str,
+        value: T,
+        timeout: float | None = None,
+        *,
+        headers: Headers | None = None,
+    ) -> TypedMessage[T]:
         """Like `Node.request`; `BadPayload` if the reply cannot be decoded."""
-        return self._decoded(await self.node.request(name, self._encoded(value), timeout))
+        payload = self._encoded(value)
+        return self._decoded(await self.node.request(name, payload, timeout, headers=headers))
 
     def receive(self, timeout: float | None = None) -> Coroutine[None, None, TypedMessage[T]]:
         """Like `Node.receive`; `BadPayload` for a message that cannot be decoded, once."""
@@ -123,7 +155,14 @@ class TypedNode(Generic[T]):
         return self._received(anext(self.node))
 
     async def _received(self, asked: Awaitable[InboundMessage]) -> TypedMessage[T]:
-        return self._decoded(await asked)
+        message = await asked
+        try:
+            return self._decoded(message)
+        except BadPayload:
+            if message.is_request:  # Whoever asked need not wait for what nobody can reply to.
+                with suppress(AntecedeError):
+                    await message.refuse(NOT_DECODED)
+            raise
 
     def on_message(self, handler: Callable[[TypedMessage[T]], Awaitable[None] | None]) -> None:
         """Like `Node.on_message`; what cannot be decoded is logged, and the next message comes."""
@@ -133,8 +172,27 @@ class TypedNode(Generic[T]):
 
         self.node.on_message(decode_and_handle)
 
+    async def join(
+        self,
+        room: str,
+        via: str | None = None,
+        *,
+        snapshot: MakeState | None = None,
+        restore: TakeState | None = None,
+        timeout: float | None = None,
+    ) -> "TypedRoom[T]":
+        """Like `Node.join`; values are said and read in the room."""
+        joined = await self.node.join(
+            room, via, snapshot=snapshot, restore=restore, timeout=timeout
+        )
+        return TypedRoom(joined, self)
+
     def _encoded(self, value: T) -> bytes:
         return encoded(self.codec, value)
+
+    def decoded(self, message: InboundMessage) -> TypedMessage[T]:
+        """The message with its value; `BadPayload` if it has none."""
+        return self._decoded(message)
 
     def _decoded(self, message: InboundMessage) -> TypedMessage[T]:
         sequence = int(message.sequence)
@@ -150,6 +208,35 @@ class TypedNode(Generic[T]):
             message=message,
             codec=self.codec,
         )
+
+
+class TypedRoom(Generic[T]):
+    """A room in which values are said; everything else is at `room`."""
+
+    def __init__(self, room: Room, node: TypedNode[T]) -> None:
+        self.room = room
+        self._node = node
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The names of all members, this node included."""
+        return self.room.members
+
+    async def send(self, value: T, timeout: float | None = None) -> int:
+        """Like `Room.send`; `LocalError` if the value cannot be encoded."""
+        return await self.room.send(encoded(self._node.codec, value), timeout)
+
+    async def receive(self, timeout: float | None = None) -> TypedMessage[T]:
+        """Like `Room.receive`; `BadPayload` for a message that cannot be decoded, once."""
+        return self._node.decoded(await self.room.receive(timeout))
+
+    async def __aiter__(self) -> AsyncIterator[TypedMessage[T]]:
+        async for message in self.room:
+            yield self._node.decoded(message)
+
+    async def leave(self) -> None:
+        """Like `Room.leave`."""
+        await self.room.leave()
 
 
 def encoded(codec: Codec[T], value: T) -> bytes:

@@ -113,6 +113,12 @@ class FlowControl:
         self.unread += MESSAGE_COST + payload_size
         return first
 
+    def take_unread(self, payload_size: i64) -> bool:
+        """The application has taken one payload ahead of others; True if none is left."""
+        cost = MESSAGE_COST + payload_size
+        self.unread = self.unread - cost if self.unread > cost else 0
+        return self.unread == 0
+
     def clear_unread(self) -> None:
         """The application has taken everything of this peer's."""
         self.unread = 0

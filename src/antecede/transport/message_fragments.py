@@ -66,7 +66,7 @@ class MessageNumbers:
             self._put(len(self._firsts), first, last, number)
 
     def note(self, sequence: i64, number: i64) -> None:
-        """A message with this id has this number, and so have those after it, less so many."""
+        """A message with this id has this number; numbers and ids after it go on in step."""
         if self.of(sequence) != number:
             place = bisect_right(self._firsts, sequence)
             self._put(place, sequence, sequence, number)

@@ -60,7 +60,7 @@ class PeerLifecycle:
         "theirs",
     )
 
-    def __init__(self, heard_ns: i64 = 0, silent: bool = False) -> None:
+    def __init__(self) -> None:
         self.phase: i64 = UNMET
         self.ours: i64 = STAYING
         self.theirs: i64 = STAYING
@@ -69,8 +69,8 @@ class PeerLifecycle:
         self.bye_due = False
         self.release_due = False
         # When it was heard last, and whether it was reported silent since.
-        self.heard_ns: i64 = heard_ns
-        self.silent = silent
+        self.heard_ns: i64 = 0
+        self.silent = False
         # How many members are here for it, itself included, and how many are here for this node,
         # as it is told; 0: not said.
         self.its_members: i64 = 0

@@ -73,6 +73,7 @@ class Session:
         "datagrams_out",
         "frame_assemblers",
         "has_journal",
+        "http",
         "id",
         "incarnation",
         "last_sent_ns",
@@ -120,6 +121,8 @@ class Session:
         self.incarnation: i64 = 0
         # Whether it has a journal, and until it is met, how far our ids had got before a crash.
         self.has_journal = False
+        # Where it serves HTTP, as it says; empty if it does not.
+        self.http = ""
         self.sent_before: i64 = 0
         # The newest version of datagrams that both sides speak.
         self.version: i64 = 0
@@ -195,16 +198,16 @@ class Session:
         The same incarnation is met again after one of the two has crashed. What is ordered and
         delivered goes on; the core is asked for the messages of the former channel again.
         """
-        lifecycle = self.lifecycle
         carried = self.channel.carried_over(self.met)
         if self.met:
             self._replace_token()
             self.notices.reset()
-            self.lifecycle = PeerLifecycle(lifecycle.heard_ns, lifecycle.silent)
+            self.lifecycle = PeerLifecycle()
         self.channel = Channel(self._limits, greeting.window, greeting.socket_bytes, keys, carried)
         self.address = PeerAddress(address, fixed_address)
         self.incarnation = greeting.incarnation
         self.has_journal = greeting.flags & HAS_JOURNAL != 0
+        self.http = greeting.http
         self.version = min(greeting.newest, VERSION)
         if greeting.payload_limit < self.payload_limit:
             self.payload_limit = greeting.payload_limit

@@ -29,8 +29,13 @@ MESSAGE: Final = 0
 REQUEST: Final = 1
 REPLY: Final = 2
 REFUSAL: Final = 3
-"""Kinds: a message like any other; one that asks for a reply; the reply; and a reply which says
-that there will be none, where the payload is the reason."""
+ROOM: Final = 4
+ROOM_STATE: Final = 5
+EXPULSION: Final = 6
+"""Kinds: a message like any other; one that asks for a reply; the reply; a reply which says that
+there will be none, where the payload is the reason; a word of a room; a part of the state of a
+room, or the request for one; and, which no peer may send, the report of an expulsion in its place
+among the deliveries of a node."""
 
 HAS_DEADLINE: Final = 1
 HAS_REPLY_TO: Final = 2
@@ -163,7 +168,7 @@ def read_envelope(data: bytes) -> Envelope:
     reader.varint()
     kind = reader.byte()
     flags = reader.byte()
-    if kind > REFUSAL or flags > FLAGS_ALL:
+    if kind > EXPULSION or flags > FLAGS_ALL:
         raise RemoteError(f"an envelope of kind {kind} with flags {flags}")
     number: i64 = 0 if kind == MESSAGE else reader.varint()
     remaining_ms: i64 = reader.varint() if flags & HAS_DEADLINE else -1

@@ -49,6 +49,9 @@ FORMER_IS_OVER: Final = 2
 If a peer with a journal has not met a node that had met it, and this bit is not set, its journal
 was rolled back."""
 
+HAS_HTTP: Final = 4
+"""The greeting ends in the address at which its sender serves HTTP."""
+
 NAME_LIMIT: Final = 200
 REASON_LIMIT: Final = 500
 """Bytes in a name, and in the reason of a refusal."""
@@ -68,6 +71,7 @@ class Greeting:
         "delivered",
         "echo",
         "flags",
+        "http",
         "incarnation",
         "met",
         "name",
@@ -98,6 +102,7 @@ class Greeting:
         met: i64 = 0,
         delivered: i64 = 0,
         flags: i64 = 0,
+        http: str = "",
     ) -> None:
         self.name: Final = name
         self.target: Final = target
@@ -121,6 +126,8 @@ class Greeting:
         self.delivered: i64 = delivered
         # Whether the sender has a journal, in bits: `HAS_JOURNAL`, `FORMER_IS_OVER`.
         self.flags: i64 = flags
+        # Where the sender serves HTTP, for who looks at the whole; empty if it does not say.
+        self.http = http
 
 
 def write_greeting(kind: i64, greeting: Greeting, size: i64 = GREETING_SIZE) -> bytes:
@@ -142,7 +149,9 @@ def write_greeting(kind: i64, greeting: Greeting, size: i64 = GREETING_SIZE) -> 
     write_text(writer, greeting.order)
     write_varint(writer, greeting.met)
     write_varint(writer, greeting.delivered)
-    write_varint(writer, greeting.flags)
+    write_varint(writer, greeting.flags | HAS_HTTP if greeting.http else greeting.flags)
+    if greeting.http:
+        write_text(writer, greeting.http)
     if kind == HELLO and len(writer) < size:
         writer.write(bytes(size - len(writer)))
     return writer.getvalue()
@@ -182,7 +191,10 @@ def read_greeting(reader: WireReader, oldest: int, newest: int) -> Greeting:
     greeting.order = read_text(reader, NAME_LIMIT)
     greeting.met = reader.varint()
     greeting.delivered = reader.varint()
-    greeting.flags = reader.varint()
+    flags: i64 = reader.varint()
+    greeting.flags = flags & ~HAS_HTTP
+    if flags & HAS_HTTP:
+        greeting.http = escape_controls(read_text(reader, NAME_LIMIT))
     if greeting.process >= ID_LIMIT:
         raise RemoteError(f"a process id of {greeting.process}, which fits no event log")
     return greeting

@@ -38,7 +38,7 @@ LOOKED_EVERY: Final = 16
 """Contradictions are looked for after 1, 2, 4, 8 turns, and then this often."""
 
 PASSES_MAX: Final = 50
-"""So often all clocks are tried at most; three to five times is usual."""
+"""All clocks are tried at most 50 times; three to five times is usual."""
 
 NEXT_BASIS: Final = {SMALLEST: MEDIAN, MEDIAN: NONE}
 

@@ -345,7 +345,7 @@ SHARE_AXIS: Final = Axis(title="share of messages", unit="share", low=0.0, high=
 LATENCY_AXIS: Final = Axis(title="from submission to delivery", unit="time", log=True)
 
 FEW: Final = 200
-"""With so few messages a smooth line would promise more than is known: steps are drawn."""
+"""With fewer than 200 messages a smooth line would promise more than is known: steps are drawn."""
 
 
 def latency_section(pieces: Sequence[Markup]) -> Section | None:

@@ -25,7 +25,7 @@ from antecede_audit.spans.summary import names_of
 from antecede_audit.spans.trace_files import find_files, parts_of
 
 SPANS_MAX: Final = 1_000_000
-"""So many spans are looked at: a few gigabytes of memory at most."""
+"""A million spans are looked at: a few gigabytes of memory at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

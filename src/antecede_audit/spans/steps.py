@@ -46,10 +46,10 @@ from antecede_audit.spans.summary import (
 )
 
 SAMPLE_OF_A_TASK: Final = 1 << 11
-"""So many copies are looked at for every task, to find out where to cut."""
+"""2,048 copies are looked at for every task, to find out where to cut."""
 
 SAMPLE_MAX: Final = 1 << 22
-"""And no more than so many in all: they come to the driver, 40 bytes each."""
+"""And at most 4,194,304 in all: they come to the driver, 40 bytes each."""
 
 
 def stored_spans(rows: Iterable[Keyed], keys: Sequence[str]) -> Iterator[Batch]:

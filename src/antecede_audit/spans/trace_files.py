@@ -22,18 +22,18 @@ from antecede_audit.paths import local_path
 from antecede_audit.spans.formats.containers import HEAD_BYTES
 
 PART_BYTES: Final = 64 << 20
-"""Files that are larger are cut into parts of this size."""
+"""Files of more than 64 MiB are cut into parts of that size."""
 
 READ_BYTES: Final = 1 << 18
-"""So many bytes are read at a time."""
+"""256 KiB are read at a time."""
 
 TASK_BYTES_MIN: Final = 4 << 20
 TASK_BYTES_MAX: Final = 32 << 20
 TASKS_WANTED: Final = 256
-"""A task reads parts of so many bytes together; in between it is what makes so many tasks."""
+"""A task reads parts of 4 to 32 MiB together; in between it is what makes 256 tasks."""
 
 PACKED_BYTES: Final = 8
-"""A byte of a compressed file counts as so many."""
+"""A byte of a compressed file counts as 8."""
 
 SUFFIXES: Final = (
     *(".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt", ".parquet"),

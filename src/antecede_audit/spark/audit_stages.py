@@ -122,8 +122,6 @@ def spread(rows: DataFrame, parts: int, number: str) -> DataFrame:
 
     A hash of the numbers would leave a third of the partitions empty, and others with several.
     """
-    if not hasattr(rows, "repartitionById"):  # Spark 4.0
-        return rows.repartition(parts, number).sortWithinPartitions(number)
     return rows.repartitionById(parts, F.pmod(F.col(number), F.lit(parts)).cast("int"))
 
 

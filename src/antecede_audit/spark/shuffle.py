@@ -42,7 +42,7 @@ FirstStage: TypeAlias = Callable[[Iterable[Batch]], Iterator[Keyed]]
 
 
 def default_partitions(spark: SparkSession) -> int:
-    """How many partitions a shuffle has in this session, if it is worth so many."""
+    """How many partitions a shuffle has in this session, if it has enough rows for them."""
     return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
 
 

@@ -274,8 +274,8 @@ def command(
     says; the summary has the figures for both. Logs may come from live runs, simulations or
     ingested traces, and need not have been written by a protocol that promises any order.
 
-    Logs of up to a million events on this machine are judged at once, larger ones on Spark, as is
-    everything if --master is given; the verdict is the same.
+    Logs of up to a million events, in at most 256 MiB of files on this machine, are judged at once,
+    larger ones on Spark, as is everything if --master is given; the verdict is the same.
     """
     if not paths and not tables:
         raise click.UsageError("Missing argument 'EVENTS...', or --from-table.")

@@ -64,9 +64,9 @@ DIR gets
   summary.json   the counts and the clock offsets
 
 What was in them before is replaced; with --append it becomes what an ingest of all files together
-would have left, and files that were read before are skipped. Up to a million spans or lines
-on this machine are ingested at once, more on Spark, as is everything if --master is given; the
-tables are the same.
+would have left, and files that were read before are skipped. Up to a million spans or lines,
+in at most 256 MiB of files on this machine, are ingested at once, more on Spark, as is everything
+if --master is given; the tables are the same.
 
 With --check nothing is written and no Spark is started: one page says what is missing in the
 traces, what contradicts itself and which clocks disagree, the raw figures beside the repaired ones;

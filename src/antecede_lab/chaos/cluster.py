@@ -95,7 +95,7 @@ START_S: Final = 120.0
 
 TURN_S: Final = 0.005
 SETTLE_S: Final = 30.0
-"""When nothing has come for so long, nothing more will."""
+"""When nothing has come for 30 s, nothing more will."""
 
 REJOIN_S: Final = 0.5
 """So long after its expulsion one that was killed comes back as somebody new."""

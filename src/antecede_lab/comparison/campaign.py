@@ -67,6 +67,7 @@ DEFAULT_PROTOCOLS: Final = (
     "rst", "ks", "newtop", "mf", "cykas", "hybrid",
     "hybrid-facts", "hybrid-sps", "hybrid-csps", "paper-basic", "paper-sps", "paper-multicast",
     "prs", "ses", "bss", "tree", "piggyback", "psync", "separators", "topology", "blocking",
+    "saturn", "baldoni",
 )  # fmt: skip
 """The columns of the paper's table, then the rest of the catalogue that promises causal order."""
 

@@ -116,6 +116,7 @@ REACHES: Final[dict[str, Reach]] = {
     "topology": MATRIX,
     "bss": BROADCAST,
     "newtop": BROADCAST,
+    "baldoni": BROADCAST,
 }
 
 

@@ -70,7 +70,7 @@ def chosen_sets(names: tuple[str, ...], known: Mapping[str, TraceSet]) -> list[T
 
 
 SECONDS_MAX: Final = 60.0
-"""Without a byte for so long, a server is given up."""
+"""A server that sends no byte for 60 s is given up."""
 
 CHUNK: Final = 1 << 20
 

@@ -24,7 +24,7 @@ LEAST_NS: Final = 1_000.0
 """The least that an axis of latencies shows; what is less points beyond its beginning."""
 
 FEW_COPIES: Final = 200
-"""The shares of so few copies are drawn as steps, which they are."""
+"""The shares of fewer than 200 copies are drawn as steps, which they are."""
 
 
 def write_evaluation_charts(

@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 
 from mypy_extensions import i64, mypyc_attr
 
-from antecede.core.checks import PAYLOAD_LIMIT, known_processes
+from antecede.core.checks import ID_LIMIT, PAYLOAD_LIMIT, known_processes
 from antecede.core.effects import Effect, Transmit
 from antecede.core.errors import RemoteError
 from antecede.core.hybrid.rule import RECEIVE_LIMIT, SEND_LIMIT
@@ -20,6 +20,11 @@ from antecede.core.outstanding import Outstanding
 from antecede.core.packets import Ack, DataPacket, Packet, Permit
 from antecede.core.process import NEVER_NS, CausalProcess
 from antecede.core.retransmission import PATIENCE_NS
+
+ANYBODY: Final = range(ID_LIMIT)
+"""In place of a list of processes: whoever has an id takes part, as soon as it speaks or is spoken
+to. The paper assumes nothing about the number or the identities of processes; what a process keeps
+is about those it has met."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -6,8 +6,8 @@ path, so whatever happens because of a message follows that message on every lin
 cannot overtake it. A message carries no clock, only what routing needs: its origin and the targets
 that lie further on.
 
-Paper: S. Blessing, S. Clebsch, S. Drossopoulou, "Tree Topologies for Causal Message Delivery",
-AGERE 2017.
+Paper: first in Bona et al., HICSS 1996; found again, among others, by S. Blessing, S. Clebsch,
+S. Drossopoulou, "Tree Topologies for Causal Message Delivery", AGERE 2017.
 Cost: two integers and the remaining targets per packet; state is the list of processes and one
 integer per origin seen; O(log n) steps per target in a balanced tree. A message takes as many hops
 as the path is long, all traffic between two halves crosses one link, one process gone splits the
@@ -89,11 +89,10 @@ class SpanningTree:
         return (place - 1) >> 1
 
 
-@final
-class TreeProcess(GroupProcess):
-    """One process of the tree; `parents` gives every process but the root its parent."""
+@mypyc_attr(allow_interpreted_subclasses=True)
+class RoutedProcess(GroupProcess):
+    """One process of a tree; `parents` gives every process but the root its parent."""
 
-    STATE: ClassVar[tuple[str, ...]] = ("_members", "_sequence", "_heard")
     OPTIONS: ClassVar[tuple[str, ...]] = ("parents", "payload_limit")
 
     def __init__(
@@ -109,30 +108,20 @@ class TreeProcess(GroupProcess):
         self._tree: Final = SpanningTree(sorted_ids(self._members), parents)
         self._heard: dict[int, int] = {}
 
-    def _send(self, message: Message, remote: list[int], now_ns: i64) -> list[Effect]:  # noqa: ARG002 - it has no timer
-        return self._pass_on(message, remote, False)
+    def _hear(self, source: int, origin: int, sequence: int, targets: tuple[int, ...]) -> None:
+        """Note what a neighbour passes on; `RemoteError` if a correct tree does not bring it."""
+        self._check_route(source, origin, targets)
+        if sequence <= self._heard.get(origin, 0):
+            raise RemoteError(f"message {sequence} of {origin} came too late")
+        self._heard[origin] = sequence
 
-    def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:  # noqa: ARG002 - it has no timer
-        if not isinstance(packet, TreePacket):
-            raise RemoteError(f"a {packet.kind} from {source} has no meaning here")
-        self._check_route(source, packet)
-        message = packet.carried
-        if message.sequence <= self._heard.get(message.sender, 0):
-            raise RemoteError(f"message {message.sequence} of {message.sender} came too late")
-        self._heard[message.sender] = message.sequence
-        me = self._members.me
-        remote = [target for target in packet.targets if target != me]
-        return self._pass_on(message, remote, len(remote) < len(packet.targets))
-
-    def _check_route(self, source: int, packet: TreePacket) -> None:
-        """`RemoteError` if a correct tree does not bring this packet from there."""
-        origin = packet.carried.sender
+    def _check_route(self, source: int, origin: int, targets: tuple[int, ...]) -> None:
         if not self._is_behind(source, source) or not self._is_behind(source, origin):
             raise RemoteError(f"a message of {origin} does not come here from {source}")
         previous: i64 = -1
-        for target in packet.targets:
+        for target in targets:
             if target <= previous or not self._members.knows(target):
-                raise RemoteError(f"{packet.targets} is not an ascending list of processes")
+                raise RemoteError(f"{targets} is not an ascending list of processes")
             if self._is_behind(source, target):
                 raise RemoteError(f"the way to {target} does not lead from {source} through here")
             previous = target
@@ -146,17 +135,51 @@ class TreeProcess(GroupProcess):
             return False
         return self._tree.next_hop(me, process) == neighbour
 
-    def _pass_on(self, message: Message, remote: list[int], to_self: bool) -> list[Effect]:
-        """Forward before delivering: an answer to the delivery must not leave ahead of it."""
+    def _parts(self, targets: Sequence[int]) -> dict[int, tuple[int, ...]]:
+        """Which of the targets lie behind which neighbour, ascending; those of oneself left out."""
         behind: dict[int, list[int]] = {}
-        for target in remote:
-            neighbour = self._tree.next_hop(self._members.me, target)
-            behind.setdefault(neighbour, []).append(target)
-        effects: list[Effect] = []
-        for neighbour, further in behind.items():
-            effects.append(Transmit(neighbour, TreePacket(message, tuple(sorted(further)))))
-        if to_self:
+        for target in targets:
+            if target != self._members.me:
+                neighbour = self._tree.next_hop(self._members.me, target)
+                behind.setdefault(neighbour, []).append(target)
+        return {neighbour: tuple(sorted(further)) for neighbour, further in behind.items()}
+
+
+@final
+class TreeProcess(RoutedProcess):
+    """One process of the tree, which passes on messages."""
+
+    STATE: ClassVar[tuple[str, ...]] = ("_members", "_sequence", "_heard")
+
+    # Compiled, a constructor that is inherited from a class open to interpreted ones runs twice.
+    def __init__(
+        self,
+        me: int,
+        processes: Sequence[int],
+        *,
+        parents: dict[int, int] | None = None,
+        payload_limit: int = PAYLOAD_LIMIT,
+    ) -> None:
+        super().__init__(me, processes, parents=parents, payload_limit=payload_limit)
+
+    def _send(self, message: Message, remote: list[int], now_ns: i64) -> list[Effect]:  # noqa: ARG002 - it has no timer
+        return self._pass_on(message, remote)
+
+    def arrive(self, source: int, packet: Packet, now_ns: int) -> list[Effect]:  # noqa: ARG002 - it has no timer
+        if not isinstance(packet, TreePacket):
+            raise RemoteError(f"a {packet.kind} from {source} has no meaning here")
+        message = packet.carried
+        self._hear(source, message.sender, message.sequence, packet.targets)
+        effects = self._pass_on(message, packet.targets)
+        # Forward before delivering: an answer to the delivery must not leave ahead of it.
+        if self._members.me in packet.targets:
             effects.append(Deliver(message))
+        return effects
+
+    def _pass_on(self, message: Message, targets: Sequence[int]) -> list[Effect]:
+        effects: list[Effect] = []
+        for neighbour, further in self._parts(targets).items():
+            effects.append(Transmit(neighbour, TreePacket(message, further)))
         return effects
 
 

@@ -234,8 +234,8 @@ def sweep_of(rows: Iterable[Mapping[str, Any]]) -> SweepResults:
 
 ORDER: Final = (
     "hybrid", "hybrid-facts", "hybrid-sps", "hybrid-csps", "paper-basic", "paper-sps",
-    "paper-multicast", "mf", "blocking", "cykas", "newtop", "tree", "bss", "ks", "rst", "prs",
-    "ses", "topology", "separators", "piggyback", "psync", "fifo", "none",
+    "paper-multicast", "mf", "blocking", "baldoni", "cykas", "newtop", "tree", "saturn", "bss",
+    "ks", "rst", "prs", "ses", "topology", "separators", "piggyback", "psync", "fifo", "none",
 )  # fmt: skip
 """Protocols by family, the product's own first."""
 

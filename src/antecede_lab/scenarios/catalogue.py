@@ -227,6 +227,30 @@ SKIPPING: Final = Script(
 )
 
 
+WINDOW_OF_TWO: Final = Script(
+    processes=("i", "j", "k"),
+    sends=(
+        send(0.0, "i", "j k", "m", j=20.0, k=1.0),
+        send(0.0, "k", "i j", "k1", 1.0),
+        send(0.1, "k", "i j", "k2", 1.0),
+        send(3.5, "k", "i j", "k3", 1.0),
+        send(30.0, "i", "j k", "more", 1.0),
+    ),
+)
+
+EVERYBODY_SPEAKS: Final = Script(
+    processes=("alice", "bob", "carol"),
+    sends=(
+        send(0.0, "alice", "bob carol", "a1"),
+        send(0.0, "bob", "alice carol", "b1"),
+        send(0.0, "carol", "alice bob", "c1"),
+        send(5.0, "alice", "bob carol", "a2"),
+        send(5.0, "bob", "alice carol", "b2"),
+        send(5.0, "carol", "alice bob", "c2"),
+    ),
+)
+
+
 def starvation(rounds: int, until: float) -> Script:
     """Two processes keep i in the dark in turns: there is never a moment without a secret."""
     sends: list[ScriptedSend] = []
@@ -390,6 +414,50 @@ SCENARIOS: Final[dict[str, Scenario]] = {
                 *acts(MF_TO_TWO, "hybrid"),
             ),
             watched=("m", "x"),
+        ),
+        Scenario(
+            name="baldoni-window",
+            title="A message of the past is taken for one of the future",
+            lesson="Counters modulo three tell one below from one above: enough for one message "
+            "under way. With two, m comes when j has delivered two messages of k that i did not "
+            "know. Modulo three, two below looks like one above, so m waits for k3, which was "
+            "sent after m and waits for it: nobody delivers anything again. Modulo five mends it.",
+            acts=(
+                option_act("baldoni", WINDOW_OF_TWO, "baldoni"),
+                option_act(
+                    "baldoni, two under way, modulo 3",
+                    WINDOW_OF_TWO,
+                    "baldoni",
+                    window=2,
+                    modulus=3,
+                ),
+                option_act(
+                    "baldoni, two under way, modulo 5",
+                    WINDOW_OF_TWO,
+                    "baldoni",
+                    window=2,
+                    modulus=5,
+                ),
+            ),
+            watched=("m", "k3", "more"),
+        ),
+        Scenario(
+            name="baldoni-carried-acks",
+            title="Acknowledgements that wait for a message to ride in",
+            lesson="A message's vector says what its sender has delivered, so it can acknowledge "
+            "that and save packets. But nobody may send before the last message is "
+            "acknowledged. When all have sent one, all wait for somebody's next, and the second "
+            "round never leaves.",
+            acts=(
+                option_act(
+                    "baldoni, acks in messages only",
+                    EVERYBODY_SPEAKS,
+                    "baldoni",
+                    carried_acks=True,
+                ),
+                option_act("baldoni", EVERYBODY_SPEAKS, "baldoni"),
+            ),
+            watched=("a1", "a2", "b2", "c2"),
         ),
         Scenario(
             name="permit-overtakes",

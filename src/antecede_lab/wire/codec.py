@@ -37,6 +37,7 @@ from antecede.core.packets import (
 from antecede.wire import packets
 from antecede.wire.packets import payload_size
 from antecede.wire.varint import WireReader, write_varint
+from antecede_lab.protocols.baldoni import BaldoniAck, BaldoniMessage
 from antecede_lab.protocols.bss import BssPacket
 from antecede_lab.protocols.cykas import CykasAck, CykasMessage, YouCanTell
 from antecede_lab.protocols.facts.packets import FactsAck, FactsAsk, FactsMessage, FactsPermit
@@ -48,6 +49,7 @@ from antecede_lab.protocols.piggyback import PiggybackAck, PiggybackMessage
 from antecede_lab.protocols.prs import PrsPacket
 from antecede_lab.protocols.psync import PsyncAck, PsyncMessage, PsyncRequest
 from antecede_lab.protocols.rst import RstPacket
+from antecede_lab.protocols.saturn import SaturnData, SaturnLabel
 from antecede_lab.protocols.separators import SeparatorPacket
 from antecede_lab.protocols.ses import SesPacket
 from antecede_lab.protocols.topology import TopologyPacket
@@ -64,12 +66,14 @@ from antecede_lab.wire.facts import (
     write_facts_permit,
 )
 from antecede_lab.wire.forms import (
+    COUNTERS,
     IDS_OF,
     LOG,
     MATRIX,
     NUMBERS,
     POSITIVE,
     PREDECESSORS,
+    PROCESS,
     TARGETS,
     VECTOR,
     Form,
@@ -261,6 +265,8 @@ PACKET_KINDS: Final[tuple[PacketKind, ...]] = (
     Layout(25, PsyncMessage, ANYBODYS, follows=IDS_OF),
     OnlyId(26, PsyncAck),
     Layout(27, PsyncRequest, missing=IDS_OF),
+    Layout(28, BaldoniMessage, OWN, counters=COUNTERS),
+    OnlyId(29, BaldoniAck),
     # 32-47: the algorithms that buffer at the sender, Newtop and the tree.
     Layout(32, MfMessage, OWN),
     OnlyId(33, MfAck),
@@ -270,6 +276,8 @@ PACKET_KINDS: Final[tuple[PacketKind, ...]] = (
     Layout(37, NewtopMessage, OWN, clock=POSITIVE),
     Layout(38, NewtopNull, clock=POSITIVE),
     Layout(39, TreePacket, ANYBODYS, targets=TARGETS),
+    Layout(40, SaturnData, OWN),
+    Layout(41, SaturnLabel, origin=PROCESS, sequence=POSITIVE, targets=TARGETS),
     # 48-63: links; 48 is `LinkData`, which ends where the packet inside it does.
     ByHand(LINK_ACK, LinkAck, write_link_ack, read_link_ack),
 )

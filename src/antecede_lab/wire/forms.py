@@ -27,6 +27,10 @@ from antecede_lab.protocols.vectors import Vector
 LARGEST: Final = (1 << 62) - 1
 """The largest integer on the wire: the highest that compiled code has a constant for."""
 
+COUNTER_BITS: Final = 16
+COUNTERS_LIMIT: Final = 1 << 20
+"""A packet has at most 1,048,576 counters, of 16 bits, where they are counted modulo k."""
+
 Field = TypeVar("Field")
 Ids: TypeAlias = tuple[tuple[int, int], ...]
 
@@ -91,6 +95,32 @@ def write_numbers(writer: BytesWriter, numbers: tuple[int, ...]) -> None:
 def read_numbers(reader: WireReader) -> tuple[int, ...]:
     """What `write_numbers` wrote."""
     return tuple([read_number(reader) for _ in range(reader.count())])
+
+
+def write_counters(writer: BytesWriter, counters: tuple[int, ...]) -> None:
+    """Append small integers, each in as few bits as the largest needs, and how many, how wide."""
+    width = max(counters, default=0).bit_length()
+    if min(counters, default=0) < 0 or width > COUNTER_BITS:
+        raise LocalError(f"{counters} cannot be encoded: not of at most {COUNTER_BITS} bits each")
+    write_varint(writer, len(counters))
+    write_varint(writer, width)
+    bits = 0
+    for place, counter in enumerate(counters):
+        bits |= counter << (place * width)
+    writer.write(bits.to_bytes((len(counters) * width + 7) // 8, "little"))
+
+
+def read_counters(reader: WireReader) -> tuple[int, ...]:
+    """What `write_counters` wrote."""
+    count: int = reader.varint()
+    width: int = reader.varint()
+    if width > COUNTER_BITS or count > COUNTERS_LIMIT:
+        raise RemoteError(f"{count} counters of {width} bits")
+    bits = int.from_bytes(reader.take((count * width + 7) // 8), "little")
+    counters = tuple([(bits >> (place * width)) & ((1 << width) - 1) for place in range(count)])
+    if bits >> (count * width) or max(counters, default=0).bit_length() != width:
+        raise RemoteError(f"counters of {width} bits that are written otherwise")
+    return counters
 
 
 # Ids.
@@ -344,6 +374,8 @@ def read_predecessors(reader: WireReader) -> tuple[Predecessor, ...]:
 NUMBER: Final = Form(write_number, read_number)
 POSITIVE: Final = Form(write_positive, read_positive)
 NUMBERS: Final = Form(write_numbers, read_numbers)
+PROCESS: Final = Form(write_process, read_process)
+COUNTERS: Final = Form(write_counters, read_counters)
 TARGETS: Final = Form(write_targets, read_targets)
 IDS_OF: Final = Form(write_ids_of, read_ids_of)
 EXPELLED: Final = Form(write_expelled, read_expelled)

@@ -7,7 +7,15 @@ import pytest
 
 from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.limits import Limits
-from antecede.events import PeerExpelled, PeerMet, PeerRestarted, Undeliverable
+from antecede.events import (
+    PeerBack,
+    PeerExpelled,
+    PeerMet,
+    PeerRestarted,
+    PeerSilent,
+    Undeliverable,
+)
+from antecede.membership.contact import ContactState
 from antecede.network_model.faults import Faults
 from antecede.wire.frames import DATAGRAM
 from antecede.wire.handshake import HELLO, WELCOME, write_unknown
@@ -479,3 +487,24 @@ def test_restarts_on_a_bad_network_are_always_recognised(seed: int) -> None:
     group.send(BOB, [ANN], b"last")
     group.run_for(SECOND)
     assert group.payloads(ANN)[-1] == group.payloads(BOB)[-1] == b"last"
+
+
+def test_a_peer_that_is_met_again_and_falls_silent_at_once_is_reported_again() -> None:
+    """Its welcome arrives, and nothing that it says afterwards."""
+    post, ann, bob = met_pair()
+    del post.nodes[address_of(BOB)]
+    post.pass_time(20 * SECOND)
+    assert [type(report) for report in ann.reports] == [PeerSilent]
+    ann.reports.clear()
+
+    bob = post.add(BOB, make_endpoint(BOB))  # From its journal: the same incarnation.
+    introduce(bob, CAT, post.now_ns)  # So Ann gets another token than before.
+    introduce(bob, ANN, post.now_ns)
+    former = session_of(ann, BOB).token_out
+    post.pass_time(
+        20 * SECOND,
+        lose=lambda letter: letter.source == address_of(BOB) and letter.data[0] == DATAGRAM,
+    )
+    assert session_of(ann, BOB).token_out != former
+    assert [type(report) for report in ann.reports] == [PeerBack, PeerSilent]
+    assert ann.directory.by_name[BOB].state == ContactState.SILENT

@@ -1,6 +1,7 @@
 """A journal that a thread syncs, or nobody: a node survives with each."""
 
 import asyncio
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import antecede
 from antecede.durability.disk import SyncedDisk
 from antecede.durability.errors import JournalFailed
 from antecede.durability.journal import Journal
+from antecede.runtime import opening
 from antecede.runtime.commit_thread import CommitWriter
 from tests.antecede.durability.failing_disk import FailingDisk
 
@@ -88,5 +90,36 @@ def test_a_node_survives_with_each(tmp_path: Path, durable: str) -> None:
             found = [await again.receive(30) for _ in range(100)]
             assert [message.payload for message in found] == [b"%d" % n for n in range(100)]
             assert all(message.again for message in found)
+
+    asyncio.run(asyncio.wait_for(story(), 60))
+
+
+class SlowDisk(SyncedDisk):
+    """A disk that takes its time."""
+
+    has_time = threading.Event()
+
+    def append_synced(self, descriptor: int, data: bytes) -> None:
+        self.has_time.wait(60)
+        super().append_synced(descriptor, data)
+
+
+def test_a_node_that_is_abandoned_while_the_disk_is_slow_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever waited for its end goes on: what is being written will never be told."""
+    monkeypatch.setattr(opening, "SyncedDisk", SlowDisk)
+
+    async def story() -> None:
+        SlowDisk.has_time.set()
+        ann = await antecede.open_node("ann", journal=tmp_path)
+        await asyncio.sleep(0)
+        SlowDisk.has_time.clear()
+        closing = asyncio.create_task(ann.close())
+        while ann.stats().journal.waiting == 0:
+            await asyncio.sleep(0)
+        threading.Timer(0.1, SlowDisk.has_time.set).start()
+        ann.abandon()
+        await closing
 
     asyncio.run(asyncio.wait_for(story(), 60))

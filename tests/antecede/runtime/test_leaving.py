@@ -6,6 +6,7 @@ import pytest
 
 import antecede
 from antecede.events import PeerLeft, Report, Undeliverable
+from antecede.runtime.carriers.tcp import TcpCarrier
 from antecede.runtime.errors import NodeClosed, Stranded, Undelivered
 from antecede.runtime.node import Node
 from antecede.testing import TestNetwork
@@ -109,6 +110,24 @@ def test_a_node_leaves_at_once_while_sends_wait_to_meet_their_targets() -> None:
             for task in (sending, meeting):
                 with pytest.raises(NodeClosed):
                     await task
+
+    asyncio.run(story())
+
+
+def test_who_stops_at_once_and_then_closes_leaves_no_connection_behind() -> None:
+    """A node that is expelled, or whose disk fails, stops by itself, and is closed later."""
+
+    async def story() -> None:
+        bind = "tcp://127.0.0.1:0"
+        bob = await antecede.open_node("bob", bind=bind, accept_unknown="anybody")
+        alice = await antecede.open_node("alice", bind=bind, peers={"bob": bob.address})
+        await alice.send("bob", b"x")
+        await bob.receive(SECONDS)
+        for node in (alice, bob):
+            node.abandon()
+            await node.close()
+            assert isinstance(node._carrier, TcpCarrier)
+            assert not node._carrier._connections
 
     asyncio.run(story())
 

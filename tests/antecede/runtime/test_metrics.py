@@ -12,11 +12,15 @@ from importlib import import_module
 import pytest
 
 import antecede
+from antecede.runtime.config.addresses import Address
 from antecede.runtime.errors import BadConfiguration, CannotBind
 from antecede.runtime.node import Node
-from antecede.runtime.observe.http_server import CONNECTIONS_MAX, serve_metrics
+from antecede.runtime.observe.explain import Explanation
+from antecede.runtime.observe.http_listener import CONNECTIONS_MAX
+from antecede.runtime.observe.http_server import ROUTES, serve_metrics
 from antecede.runtime.observe.metric import figures_of
 from antecede.runtime.observe.prometheus import LINES_PER_TURN, NodeCollector, exposition
+from antecede.runtime.observe.recent_events import RecentEvent
 from antecede.runtime.observe.stats import Health, JournalStats, PeerStats, Stats
 from antecede.runtime.observe.stats_reader import PEERS_PER_TURN, health_of
 
@@ -191,7 +195,7 @@ def test_every_number_is_a_metric_but_what_prometheus_computes_or_cannot_show() 
     }
     assert without == {
         *((Stats, name) for name in ("name", "last_malformed", "journal")),
-        *((PeerStats, name) for name in ("name", "state", "left", "refusal", "narrow")),
+        *((PeerStats, name) for name in ("name", "state", "left", "refusal", "http", "narrow")),
         *((PeerStats, name) for name in ("sends_waiting", "round_trip_least_ns", "datagram_size")),
     }
 
@@ -216,6 +220,41 @@ def test_a_server_is_not_upset_by_other_requests() -> None:
             assert b"antecede_datagrams_sent" not in body
 
     with_two_nodes(scenario)
+
+
+class Silent:
+    """Says nothing of itself."""
+
+    name = "ann"
+    incarnation = 1
+    address = Address("127.0.0.1", 9000)
+    closed = False
+
+    def recent_events(self, since: int = 0) -> list[RecentEvent]:
+        raise LookupError("no events", since)
+
+    def stats(self) -> Stats:
+        raise LookupError("no figures")
+
+    async def stats_in_turns(self) -> Stats:
+        return self.stats()
+
+    def explain(self) -> Explanation:
+        raise LookupError("no reasons")
+
+    def health(self, stats: Stats | None = None) -> Health:
+        raise LookupError("no health", stats)
+
+
+def test_a_server_answers_although_its_node_does_not(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        async with await serve_metrics(Silent(), port=0) as server:
+            for path in ROUTES:
+                assert (await fetch(*server.address, f"GET {path}"))[0] == 500
+            assert not server._connections
+
+    asyncio.run(asyncio.wait_for(scenario(), 60))
+    assert "no reasons" in caplog.text
 
 
 def test_a_server_that_is_closed_does_not_wait_for_who_never_finishes_a_question(

@@ -8,6 +8,7 @@ import pytest
 import antecede
 from antecede.core.errors import BufferFull
 from antecede.durability.unconfirmed import InboundMessage
+from antecede.runtime.deliveries import TURN_MESSAGES
 from antecede.runtime.errors import TimedOut, WouldDeadlock
 from antecede.runtime.node import Node
 from antecede.testing import TestNetwork
@@ -126,6 +127,29 @@ def test_a_handler_that_takes_too_long_is_told_of_when_the_time_is_over(
 
     asyncio.run(story())
     assert "alice: closed before its handler has seen 2 messages" in caplog.text
+
+
+def test_a_handler_that_is_behind_gets_its_share_in_every_turn_of_the_loop_and_no_more() -> None:
+    """However many inputs there are meanwhile."""
+
+    async def story() -> None:
+        seen: list[InboundMessage] = []
+        shares: list[int] = []
+        async with TestNetwork() as network:
+            ann = await network.open_node("ann", receive_window="16MiB")
+            ann.on_message(seen.append)
+            await asyncio.sleep(0)
+            for _ in range(20 * TURN_MESSAGES):
+                ann.try_send("ann", b"x")
+            for _ in range(10):
+                before = len(seen)
+                ann.try_send("ann", b"x")
+                await asyncio.sleep(0)
+                shares.append(len(seen) - before)
+        assert shares == [TURN_MESSAGES] * 10
+        assert len(seen) == 20 * TURN_MESSAGES + 10
+
+    asyncio.run(story())
 
 
 def test_a_coroutine_handler_is_never_called_twice_at_a_time() -> None:

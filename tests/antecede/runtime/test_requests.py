@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -33,10 +34,11 @@ def pair(work: Callable[[Node, Node], Awaitable[None]]) -> None:
     asyncio.run(run())
 
 
-def test_a_request_gets_its_reply() -> None:
+@pytest.mark.parametrize("timeout", [None, 5, 1e306, inf])
+def test_a_request_gets_its_reply(timeout: float | None) -> None:
     async def work(alice: Node, bob: Node) -> None:
         bob.on_message(answer)
-        reply = await alice.request("bob", b"hello", timeout=5)
+        reply = await alice.request("bob", b"hello", timeout)
         assert (reply.sender, reply.payload) == ("bob", b"HELLO")
 
     pair(work)

@@ -153,6 +153,56 @@ def test_who_waits_for_the_disk_is_answered_although_a_listener_ends_the_program
     loop.close()
 
 
+@pytest.mark.parametrize("stop", STOPS)
+def test_a_listener_that_ends_the_program_is_told_the_rest_if_that_goes_on(
+    stop: type[BaseException], tmp_path: Path
+) -> None:
+    """Both expulsions are in one commit; after a crash nothing of it is told again."""
+    loop = asyncio.new_event_loop()
+    network = TestNetwork()
+    told: list[str] = []
+
+    def listen(report: Report) -> None:
+        if isinstance(report, PeerExpelled):
+            told.append(report.name)
+            if len(told) == 1:
+                raise stop("so it goes")
+
+    async def open_ann() -> Node:
+        return await network.open_node("ann", journal=tmp_path, on_event=listen)
+
+    async def begin() -> Node:
+        ann = await open_ann()
+        for name in ("bob", "cat"):
+            await network.open_node(name)
+        await network.settle()
+        return ann
+
+    async def expel(ann: Node) -> None:
+        for name in ("bob", "cat"):
+            network.kill(name)
+            await ann.send_buffered(name, b"owed")
+        await ann.expel("bob")
+        await ann.expel("cat")
+        await network.pass_time(1)
+
+    async def end(ann: Node) -> None:
+        await network.pass_time(1)
+        assert told == ["bob", "cat"]
+        await ann.journal.sync()
+        ann.abandon()
+        again = await open_ann()
+        await network.pass_time(1)
+        assert told == ["bob", "cat"]
+        again.abandon()
+
+    ann = loop.run_until_complete(begin())
+    with pytest.raises(stop):
+        loop.run_until_complete(asyncio.wait_for(expel(ann), SECONDS))
+    go_on(loop, network, end(ann))
+    loop.close()
+
+
 @pytest.mark.parametrize("kind", [KeyError, asyncio.CancelledError, GeneratorExit, Odd])
 @pytest.mark.parametrize("what", ["listener", "policy", "handler"])
 def test_what_raises_while_a_commit_is_pending_does_not_keep_it_back(

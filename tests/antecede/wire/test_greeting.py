@@ -47,7 +47,8 @@ def greetings(draw: st.DrawFn) -> Greeting:
     greeting.order = draw(st.sampled_from(["", "hybrid", "none"]))
     greeting.met = draw(amounts)
     greeting.delivered = draw(amounts)
-    greeting.flags = draw(st.integers(0, 1))
+    greeting.flags = draw(st.integers(0, 3))
+    greeting.http = draw(st.sampled_from(["", "[fd00::1]:9464", "0.0.0.0:80"]))
     return greeting
 
 
@@ -68,6 +69,7 @@ def fields(greeting: Greeting) -> tuple[object, ...]:
         greeting.met,
         greeting.delivered,
         greeting.flags,
+        greeting.http,
     )
 
 
@@ -94,6 +96,7 @@ def test_a_greeting_is_read_as_it_was_written(greeting: Greeting, kind: int) -> 
 def test_a_hello_is_never_smaller_than_its_answer() -> None:
     assert len(write_greeting(HELLO, sample())) == GREETING_SIZE
     longest = Greeting("a" * NAME_LIMIT, "b" * NAME_LIMIT, VARINT_LIMIT - 1, VARINT_LIMIT - 1)
+    longest.http = "h" * NAME_LIMIT
     assert len(write_greeting(HELLO, longest)) == GREETING_SIZE
     assert len(write_greeting(WELCOME, longest)) < GREETING_SIZE
     assert len(write_refusal("a" * NAME_LIMIT, "r" * REASON_LIMIT)) < GREETING_SIZE
@@ -105,6 +108,12 @@ def test_a_greeting_that_is_cut_short_is_refused(greeting: Greeting, data: st.Da
     end = data.draw(st.integers(1, len(whole) - 1))
     with pytest.raises(RemoteError):
         read(whole[:end])
+
+
+def test_where_http_is_served_cannot_command_a_terminal() -> None:
+    greeting = sample()
+    greeting.http = "a\x1b[2J:80"
+    assert read(write_greeting(HELLO, greeting)).http == "a\\x1b[2J:80"
 
 
 def test_the_versions_of_a_greeting_can_be_read_whatever_follows() -> None:

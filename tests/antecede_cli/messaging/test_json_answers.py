@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from antecede import open_node
+from antecede.runtime import requests
 from antecede.runtime.input_lines import InputLines
 from antecede_cli.json_lines import serve_lines
 from tests.antecede.runtime.killed_peers import meet_and_kill
@@ -121,6 +122,40 @@ def test_a_line_that_expels_goes_ahead_of_a_message_that_waits() -> None:
     assert refused["id"] == 2
     assert "'bob' is away" in str(refused["error"])
     assert [line["reason"] for line in lines if line.get("event") == "expelled"] == ["it is dead"]
+
+
+def test_a_request_that_waits_for_room_is_answered_once_when_its_peer_is_expelled() -> None:
+    """And then the node leaves."""
+    asked = [
+        {"to": ["bob"], "text": "fills the buffer", "id": 1},
+        {"request": "bob", "text": "waits for room", "id": 2},
+        {"to": ["alice"], "text": "y", "id": 3},
+        {"expel": "bob", "reason": "it is dead"},
+    ]
+    source = b"".join(json.dumps(line).encode() + b"\n" for line in asked)
+    lines = served(source, killed="bob", send_limit=1, linger=600)
+    found = [x for x in lines if "sent" in x or "error" in x]
+    assert sorted(str(line.get("sent", line.get("id"))) for line in found) == ["1", "2", "3"]
+    (refused,) = [line for line in found if "error" in line]
+    assert "is away" in str(refused["error"])
+
+
+@pytest.mark.parametrize("timeout", ["1e306", "1e18", "1" + 400 * "0", "-1", "true", '"soon"'])
+def test_a_timeout_that_is_no_time_is_refused(timeout: str) -> None:
+    line = f'{{"request": "bob", "text": "x", "id": 1, "timeout": {timeout}}}\n'
+    first, second = answers(line.encode() + request('"x"', "2"))
+    assert "number of seconds" in str(first["error"])
+    assert second == {"sent": 2, "sequence": 1}
+
+
+def test_beyond_the_limit_of_requests_a_line_is_answered_with_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(requests, "UNDER_WAY_MAX", 0)
+    line = b'{"request": "bob", "text": "x", "id": 1}\n'
+    first, second = answers(line + request('"x"', "2"))
+    assert "requests are waiting for replies" in str(first["error"])
+    assert second == {"sent": 2, "sequence": 1}
 
 
 def test_a_line_that_expels_passes_no_message_but_those_that_wait() -> None:

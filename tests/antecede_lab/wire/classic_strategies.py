@@ -5,6 +5,7 @@ from typing import Final
 from hypothesis import strategies as st
 
 from antecede.core.packets import Message, Packet
+from antecede_lab.protocols.baldoni import BaldoniAck, BaldoniMessage
 from antecede_lab.protocols.bss import BssPacket
 from antecede_lab.protocols.ks import KsPacket
 from antecede_lab.protocols.ks_log import Log, Sends
@@ -72,6 +73,12 @@ def classic_packets(source: int) -> dict[type[Packet], st.SearchStrategy[Packet]
         PsyncMessage: st.builds(PsyncMessage, any_messages, ids_of),
         PsyncAck: st.builds(PsyncAck, counts),
         PsyncRequest: st.builds(PsyncRequest, ids_of),
+        BaldoniMessage: st.builds(
+            BaldoniMessage,
+            messages,
+            st.lists(st.one_of(st.integers(0, 2), st.integers(0, 65_535)), max_size=9).map(tuple),
+        ),
+        BaldoniAck: st.builds(BaldoniAck, counts),
         TopologyPacket: st.builds(
             TopologyPacket, messages, st.lists(st.one_of(st.just(0), counts), max_size=8).map(tuple)
         ),

@@ -24,6 +24,7 @@ from antecede_lab.protocols.cykas import CykasAck, CykasMessage, YouCanTell
 from antecede_lab.protocols.link_packets import RANGES_LIMIT, LinkAck, LinkData
 from antecede_lab.protocols.mf import MfAck, MfMessage
 from antecede_lab.protocols.newtop import NewtopMessage, NewtopNull
+from antecede_lab.protocols.saturn import SaturnData, SaturnLabel
 from antecede_lab.protocols.tree import TreePacket
 from tests.antecede_lab.wire.classic_strategies import classic_packets
 from tests.antecede_lab.wire.facts_strategies import facts_packets
@@ -89,6 +90,8 @@ PACKETS: Final[dict[type[Packet], st.SearchStrategy[Packet]]] = {
     NewtopMessage: st.builds(NewtopMessage, messages, positives),
     NewtopNull: st.builds(NewtopNull, positives),
     TreePacket: tree_packets(),
+    SaturnData: st.builds(SaturnData, messages),
+    SaturnLabel: st.builds(SaturnLabel, process_ids, positives, several.map(tuple)),
     LinkData: st.builds(LinkData, positives, st.one_of(data_packets(), tree_packets())),
     LinkAck: link_acks(),
     DataPacket: data_packets(),

@@ -55,6 +55,12 @@ class Callers:
             listener.close()
         self._listening.clear()
 
+    def leave_to_parent(self) -> None:
+        """This is a forked process: the sockets are the parent's, and so is what they wait in."""
+        for listener in self._listening:
+            listener.close()
+        self._listening.clear()
+
     def _take(self, listener: socket.socket) -> None:
         for _ in range(AT_ONCE):
             try:

@@ -124,6 +124,14 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def is_unspecified(host: str) -> bool:
+    """Whether this stands for every interface of a machine."""
+    try:
+        return ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
 def is_elsewhere(host: str) -> bool:
     """Whether an address is not on this machine; of a name nobody knows yet."""
     return not is_loopback(host) and not is_name(host)

@@ -11,6 +11,7 @@ from antecede.durability.journal import Durability
 from antecede.runtime.config.expulsion_policy import ExpulsionPolicy
 from antecede.runtime.config.rules import AcceptUnknown, Switch
 from antecede.runtime.config.settings import (
+    AddressLike,
     Away,
     Confirm,
     Count,
@@ -42,6 +43,7 @@ class Options(TypedDict, total=False):
     send_bytes: Size
     receive_window: Size
     payload_limit: Size
+    snapshot_limit: Size
     heartbeat: Duration
     silent_after: Duration
     expel: str | ExpulsionPolicy
@@ -51,6 +53,7 @@ class Options(TypedDict, total=False):
     durable: Durability
     journal_limit: Size
     confirm: Confirm
+    http: AddressLike | None
     trace_format: TraceFormat
     trace_run: str
     trace_rotate: Duration

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, cast, get_args, overload
 
 from antecede.core.errors import LocalError, near_miss
-from antecede.runtime.config.addresses import parse_address
+from antecede.runtime.config.addresses import Address, CarriedAddress, parse_address
 from antecede.runtime.config.names import NAME_BYTES_MAX, checked_name
 from antecede.runtime.config.peers import read_peer_keys, read_peers
 from antecede.runtime.security.keys import SECRET, SecretKey
@@ -214,6 +214,16 @@ def read_path(value: object) -> Path | None:
     raise LocalError(f"{value!r} is not a path")
 
 
+def read_http(value: object) -> Address | None:
+    """Where HTTP is served; the empty text is nowhere."""
+    if value is None or value == "":
+        return None
+    found = parse_address(value)
+    if isinstance(found, CarriedAddress):
+        raise LocalError(f"{value!r} is where datagrams go, not HTTP")
+    return found
+
+
 def read_run_id(value: object) -> str:
     """The name of a run: any text that is not empty."""
     if isinstance(value, str) and value.strip() and value.isprintable():
@@ -241,4 +251,5 @@ FLAG: Final = Rule(read_flag, "true or false")
 WELCOME: Final = Rule(read_welcome, f"{NOBODY} or {ANYBODY} (false or true)")
 SWITCH: Final = Rule(read_switch, "auto, on or off")
 PATH: Final = Rule(read_path, "a path, or empty for none")
+HTTP: Final = Rule(read_http, "host:port, such as 10.0.0.2:9464, or empty for none")
 RUN_ID: Final = Rule(read_run_id, "a text that is not empty")

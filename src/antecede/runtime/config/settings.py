@@ -135,6 +135,8 @@ class Settings:
     costs in memory, per peer."""
     payload_limit: Setting[Size, int] = setting("64MiB", rules.size(1, 1 << 30))
     """Largest payload of one message, in bytes."""
+    snapshot_limit: Setting[Size, int] = setting("1GiB", rules.size(0, 1 << 40))
+    """Largest state of a room that is given to a node which joins, in bytes."""
     heartbeat: Setting[Duration, float] = setting("2.5s", rules.duration("10ms", "1h"))
     """Seconds without traffic after which a node sends a sign of life."""
     silent_after: Setting[Duration, float | Auto] = setting(
@@ -164,6 +166,9 @@ class Settings:
     confirm: Setting[Confirm, Confirm] = setting("next", rules.choice(Confirm))
     """With a journal: a message is confirmed when the `next` one is asked for, or its handler
     returns; with `done` only when its `done()` is called, also in handlers."""
+    http: Setting[AddressLike | None, Address | None] = setting(None, rules.HTTP)
+    """Where the node serves its figures, its health and its state over HTTP, and says so to its
+    peers: a view that asks one node finds the others."""
     trace: Setting[PathLike | None, Path | None] = setting(None, rules.PATH)
     """Where the event log goes: a folder, or a file that ends in .jsonl or .jsonl.gz."""
     trace_format: Setting[TraceFormat, TraceFormat] = setting("auto", rules.choice(TraceFormat))

@@ -154,6 +154,8 @@ class Explanation:
     """For whom messages are held back, and for whom those wait in turn."""
     undecided: tuple[str, ...] = ()
     """Why nobody is expelled, though somebody is silent and others wait for that."""
+    rooms: tuple[str, ...] = ()
+    """What somebody who joins a room waits for, here or elsewhere."""
 
     @property
     def dead_owing(self) -> tuple[str, ...]:
@@ -185,6 +187,7 @@ class Explanation:
             lines.append(f"and messages to {len(self.held) - SHOWN:,} more peers are held back")
         lines += [chain.held_back() for chain in self.chains if self.is_worth_telling(chain)]
         lines += [undecided_text(why) for why in self.undecided]
+        lines += self.rooms
         lines += [f"{name} ended owing permits; {remedy(name)}" for name in self.dead_owing]
         return "\n".join(lines) or "nothing is waiting"
 
@@ -205,6 +208,7 @@ def explain(
     now_ns: int,
     unread: int | None = None,
     durations: Durations | None = None,
+    rooms: Sequence[str] = (),
 ) -> Explanation:
     """What waits at `endpoint` now; `unread` if messages were taken from its inbox and not read."""
     return Explanation(
@@ -218,6 +222,7 @@ def explain(
         held_up=tuple(endpoint.inbox.held_up()),
         chains=tuple(chains(endpoint, now_ns, durations)),
         undecided=tuple(no_majority(endpoint)),
+        rooms=tuple(rooms),
     )
 
 

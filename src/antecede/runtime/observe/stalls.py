@@ -7,6 +7,7 @@ from typing import Final
 from antecede.endpoint.endpoint import Endpoint
 from antecede.runtime.observe.chains import own_chains, seconds_text
 from antecede.runtime.observe.durations import Durations
+from antecede.runtime.observe.recent_events import GOES_ON, HELD_BACK, RecentEvents
 from antecede.transport.rate_limiter import RateLimiter
 
 HELD_BACK_NS: Final = 5_000_000_000
@@ -23,8 +24,11 @@ log = logging.getLogger(__name__)
 class Stalls:
     """Looks now and then for what is held back in one node."""
 
-    def __init__(self, endpoint: Endpoint, unread: Callable[[], int]) -> None:
+    def __init__(
+        self, endpoint: Endpoint, unread: Callable[[], int], recent: RecentEvents | None = None
+    ) -> None:
         self._endpoint: Final = endpoint
+        self._recent: Final = RecentEvents() if recent is None else recent
         self.durations: Final = Durations(endpoint, unread)
         self._rate_limiter: Final = RateLimiter(LINES_AT_ONCE, LINE_NS)
         # Peers for which a stall was logged, and since when it lasts.
@@ -47,8 +51,11 @@ class Stalls:
                 del self._logged[owner]
                 lasted = seconds_text(now_ns - since_ns)
                 log.warning("%s: what was held back for %s goes on, after %s", name, owner, lasted)
+                said = f"what was held back for {owner} goes on, after {lasted}"
+                self._recent.note(GOES_ON, owner, said)
         for owner, chain in held.items():
             if owner not in self._logged and self._rate_limiter.try_acquire(now_ns):
                 self._logged[owner] = now_ns - chain.oldest_ns
                 how = f"; {chain.remedy}" if chain.is_blocked else ""
                 log.warning("%s: %s%s", name, chain.held_back(), how)
+                self._recent.note(HELD_BACK, chain.last, f"{chain.held_back()}{how}")

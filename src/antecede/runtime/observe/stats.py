@@ -82,6 +82,8 @@ class PeerStats:
             "How long ago the oldest message that is held back because of the peer was sent.",
         ),
     )
+    http: str = ""
+    """Where it serves HTTP, if it has said so (`http`)."""
     narrow: bool = False
     """Whether datagrams of 1,200 bytes, which hellos have, were found not to reach it."""
 
@@ -249,6 +251,21 @@ class Stats:
         default=0,
         metadata=counter(
             "antecede_late_replies", "Replies that came when nobody waited for them any more."
+        ),
+    )
+    rooms: int = field(
+        default=0, metadata=gauge("antecede_rooms", "Rooms that this node is a member of.")
+    )
+    room_members: int = field(
+        default=0,
+        metadata=gauge(
+            "antecede_room_members", "Members of these rooms, added up; this node counts in each."
+        ),
+    )
+    joiners: int = field(
+        default=0,
+        metadata=gauge(
+            "antecede_room_joiners", "Nodes that this one takes into rooms and that are not ready."
         ),
     )
     journal: JournalStats = NO_JOURNAL

@@ -6,6 +6,7 @@ Reading costs time with the number of peers, and nothing per message.
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from antecede.core.errors import LocalError
 from antecede.core.expulsion import EXPELLED_LIMIT
 from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.receive_queue import FairReceiveQueue
@@ -15,6 +16,7 @@ from antecede.runtime.backpressure import Backpressure
 from antecede.runtime.callbacks import Callbacks
 from antecede.runtime.carriers.carrier import Carrier
 from antecede.runtime.committer import Committer
+from antecede.runtime.config.addresses import Address, is_unspecified, parse_text
 from antecede.runtime.config.settings import Settings
 from antecede.runtime.deliveries import Deliveries
 from antecede.runtime.errors import fenced_sentence
@@ -25,6 +27,7 @@ from antecede.runtime.observe.durations import Durations
 from antecede.runtime.observe.explain import unread_text
 from antecede.runtime.observe.stats import Health, PeerStats, Stats
 from antecede.runtime.requests import Requests
+from antecede.transport.session import Session
 from antecede.units import listing, messages_text
 
 PEERS_PER_TURN: Final = 32
@@ -48,7 +51,10 @@ class StatsReader:
         requests: Requests,
         durations: Durations,
         now: Callable[[], int],
+        rooms: Callable[[], tuple[int, int, int]],
     ) -> None:
+        # In how many rooms the node is, their members, and those who are joining them.
+        self._rooms: Final = rooms
         self._requests: Final = requests
         self._durations: Final = durations
         self._now: Final = now
@@ -96,6 +102,7 @@ class StatsReader:
     def _with(self, peers: list[PeerStats]) -> Stats:
         endpoint = self._endpoint
         sending = endpoint.sending
+        rooms, room_members, joiners = self._rooms()
         return Stats(
             name=self._settings.name,
             messages_sent=int(sending.sent),
@@ -120,6 +127,9 @@ class StatsReader:
             peers=tuple(peers),
             requests=self._requests.count(),
             late_replies=self._requests.late,
+            rooms=rooms,
+            room_members=room_members,
+            joiners=joiners,
             journal=self._committer.figures(),
             held_back=max((peer.held_back for peer in peers), default=0),
             held_back_ns=max((peer.held_back_ns for peer in peers), default=0),
@@ -157,8 +167,23 @@ def peer_stats(
         datagram_size=int(session.datagram_size),
         held_back=0 if chain is None else chain.messages,
         held_back_ns=0 if chain is None else chain.oldest_ns,
+        http=http_place(session),
         narrow=path.mtu.is_narrow,
     )
+
+
+def http_place(session: Session) -> str:
+    """Where a peer serves HTTP; if at all its interfaces, then where its datagrams come from."""
+    if not session.http or session.is_gone():
+        return ""
+    try:
+        told = parse_text(session.http)
+    except LocalError:
+        return ""
+    at = session.address.current
+    if is_unspecified(told.host) and isinstance(at, tuple):
+        told = Address(str(at[0]), told.port)
+    return str(told)
 
 
 TAKES_NO_NEWS: Final = (

@@ -184,7 +184,7 @@ def readable_by_others(path: Path) -> bool:
 log = logging.getLogger(__name__)
 
 KEYS_MAX: Final = 4
-"""Keys of one peer at a time: the present one, and those it may change to."""
+"""A peer has at most 4 keys at a time: the present one, and those it may change to."""
 
 
 class KeyRing(ABC):

@@ -157,7 +157,7 @@ AHEAD_MOST_NS: Final = 100 * 365 * 86_400 * 1_000_000_000
 """No clock was ever further ahead: who says so is not believed."""
 
 AWAITED_MAX: Final = 12
-"""Handshakes with one peer that may still be answered; the oldest gives way."""
+"""12 handshakes with one peer may still be answered; the oldest gives way."""
 
 NOT_FROM_THERE: Final = "an envelope that its sender cannot have made"
 

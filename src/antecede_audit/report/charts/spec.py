@@ -60,6 +60,8 @@ FAMILIES: Final[dict[str, Look]] = {
     "separators": Look(colour=8, dash=3),
     "topology": Look(colour=2, dash=3),
     "blocking": Look(colour=5, dash=1),
+    "saturn": Look(colour=8, dash=4),
+    "baldoni": Look(colour=6, dash=3),
     "fifo": Look(colour=8, dash=1),
     "none": Look(colour=8, dash=2),
 }

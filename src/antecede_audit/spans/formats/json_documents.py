@@ -33,7 +33,7 @@ KEYS: Final = (b"resourceSpans", b"batches", b"data")
 """What lists of traces are called: OpenTelemetry's, Tempo's and Jaeger's. Zipkin's have no name."""
 
 PIECE_BYTES: Final = 4 << 20
-"""A piece has entries of so many bytes, if one of them is not larger."""
+"""A piece has entries of 4 MiB, if one of them is not larger."""
 
 READ_BYTES: Final = 1 << 20
 EXCERPT_BYTES: Final = 240

@@ -30,7 +30,7 @@ from antecede_audit.spans.formats.json_documents import (
 from antecede_audit.spans.formats.lines import LineSource, PushbackSource
 
 CHUNK_BYTES: Final = 4 << 20
-"""So many bytes of lines become columns together."""
+"""4 MiB of lines become columns together."""
 
 DIGITS_MAX: Final = 20
 

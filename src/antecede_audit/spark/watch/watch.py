@@ -20,6 +20,7 @@ from antecede_audit.judging.verdict import ONLY_RUN
 from antecede_audit.spark.job_names import named_jobs
 from antecede_audit.spark.readers import SPAN_ROWS, spans_in_values
 from antecede_audit.spark.schemas import EVENTS, with_run_id
+from antecede_audit.spark.settings import persisted
 from antecede_audit.spark.storage import Storage, literal
 from antecede_audit.spark.watch.history import History, write_progress
 from antecede_audit.spark.watch.progress import BatchProgress, Channel
@@ -222,23 +223,22 @@ class EventWatch:
         session = batch.sparkSession
         before = read_state(session, self._states, number, REMEMBERED)
         come = accepted(batch, f"{self._out}/rejects/batch={number}")
-        rows = before.tables[WINDOW].unionByName(come).persist()
-        try:
+        with ExitStack() as stack:
+            rows = persisted(before.tables[WINDOW].unionByName(come), stack)
             last = last_times(rows)
             found = watermarks_of(last, self._settings.patience_ns, finished)
             marks = monotonic(found, before.marks)
-            window = with_watermark(rows, marks, before.marks).persist()
-            progress, after = self._judged(window, before, marks, number, finished)
+            window = persisted(with_watermark(rows, marks, before.marks), stack)
+            open_copies = persisted(undelivered(window), stack)
+            progress, after = self._judged(window, open_copies, before, marks, number, finished)
             write_state(session, self._states, number, after)
-            window.unpersist()
-        finally:
-            rows.unpersist()
         forget_state(session, self._states, number)
         return progress, marks
 
     def _judged(
         self,
         window: DataFrame,
+        open_copies: DataFrame,
         before: WatchState,
         marks: dict[str, int],
         number: int,
@@ -246,7 +246,6 @@ class EventWatch:
     ) -> tuple[BatchProgress, WatchState]:
         """Write what is found, and return that in figures and what is to be remembered."""
         settings = self._settings
-        open_copies = undelivered(window).persist()
         arrivals = newly_delivered(window)
         patience_ns = 0 if finished else settings.lost_after_ns
         late = F.col("submitted_ns") <= F.col("mark_ns") - patience_ns
@@ -315,8 +314,7 @@ class EventWatch:
         """Write what there is of the tables, and count them and others, all in one query."""
         with ExitStack() as stack:
             for rows in tables.values():
-                rows.persist()
-                stack.callback(rows.unpersist)
+                persisted(rows, stack)
             counts = [
                 rows.agg(F.count(F.lit(1)).alias("rows")).withColumn("name", F.lit(name))
                 for name, rows in (*tables.items(), *counted.items())

@@ -26,7 +26,7 @@ ASLEEP: Final = 10
 @final
 @dataclass(frozen=True, kw_only=True)
 class SilencePolicy:
-    """Whoever is silent for so long is expelled, by one that most answer or by any."""
+    """A node that is silent for too long is expelled, by one that most answer or by any."""
 
     kind: str
     silence_ns: int

@@ -10,7 +10,7 @@ from antecede_audit.judging.send_outcomes import Send, SendOutcomes
 from antecede_lab.simulator.observer import MetadataSize, Observer
 
 MEETING_NS: Final = 10_000_000_000
-"""Nodes have so long to meet before the traffic begins, where no policy says otherwise."""
+"""Nodes have 10 s to meet before the traffic begins, where no policy says otherwise."""
 
 
 @final

@@ -1,6 +1,7 @@
 """`antecede node` as scripts use it: JSON lines in and out, real processes, a clean end."""
 
 import asyncio
+import io
 import os
 import shutil
 import signal
@@ -18,17 +19,17 @@ import antecede
 from antecede import blocking
 from antecede.runtime.config.addresses import parse_address
 from antecede.runtime.errors import Stranded
+from antecede.runtime.input_lines import InputLines
 from antecede_audit.eventlog import read_events
 from antecede_audit.judging import check_log
 from antecede_cli.json_lines import (
+    Answers,
     BadLine,
     OutputLines,
-    payload_record,
     read_object,
     read_request,
     write_deliveries,
 )
-from antecede_cli.request_lines import RequestLines
 from antecede_lab.chaos.proxy import Conditions, Proxy
 from antecede_lab.child import WAIT_S, Child, Line
 from tests.antecede.runtime.processes.groups import free_address
@@ -310,8 +311,8 @@ def test_what_cannot_be_written_is_not_read() -> None:
         async with antecede.open_node("alice") as alice:
             for _ in range(3):
                 await alice.send("alice", b"x")
-            requests = RequestLines(alice, output.put, payload_record)
-            await write_deliveries(alice, requests, output)
+            answers = Answers(alice, InputLines(io.BytesIO()), output)
+            await write_deliveries(alice, answers, output)
             assert alice.stats().inbox == 2
 
     asyncio.run(asyncio.wait_for(story(), WAIT_S))

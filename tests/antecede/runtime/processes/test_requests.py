@@ -80,11 +80,32 @@ def test_lines_about_requests_that_make_no_sense_are_answered_with_errors() -> N
             ({"request": "nobody", "text": "x", "id": 4}, "no peer is called"),
             ({"reply": 99, "text": "x", "id": 5}, "no request 99"),
             ({"reply": [], "text": "x", "id": 6}, "no request"),
+            ({"reply": True, "text": "x", "id": 7}, "no request True"),
+            ({"request": "bob", "text": "x", "timeout": -1, "id": 8}, "number of seconds"),
+            ({"request": "bob", "text": "x", "timeout": True, "id": 9}, "number of seconds"),
+            ({"request": "bob", "to": ["bob"], "id": 10}, 'needs "text"'),
         ):
             pair.alice.tell(line)
             told = pair.ended()
             assert error in told["error"]
             assert told["id"] == line["id"]
+
+
+def test_a_timeout_may_be_longer_than_any_clock() -> None:
+    with asking() as pair, pair.bob() as bob:
+        pair.ask("for ever", timeout=1e308)
+        bob.tell({"reply": request_at(bob)["request"], "text": "after all"})
+        assert pair.ended()["text"] == "after all"
+
+
+def test_a_reply_that_is_too_large_may_be_followed_by_another() -> None:
+    with asking(bob_options=("--set", "payload_limit=1KiB")) as pair, pair.bob() as bob:
+        pair.ask("?")
+        number = request_at(bob)["request"]
+        bob.tell({"reply": number, "text": "x" * 2_000, "id": "long"})
+        assert "bytes" in bob.hear_until("error")["error"]
+        bob.tell({"reply": number, "text": "short"})
+        assert pair.ended()["text"] == "short"
 
 
 def test_a_request_that_nobody_answers_times_out() -> None:

@@ -17,6 +17,7 @@ from antecede.eventlog import Event
 from antecede.eventlog.parquet import event_schema
 from antecede_audit.judging import check_log
 from antecede_audit.spark.schemas import EVENTS, with_run_id
+from antecede_audit.spark.session import SPARK_ERRORS
 from antecede_audit.spark.watch.history import read_progress, write_progress
 from antecede_audit.spark.watch.progress import BatchProgress, Channel
 from antecede_audit.spark.watch.state import WatchSettings, read_state, write_batch
@@ -200,6 +201,27 @@ def test_what_a_batch_found_is_replaced_when_it_is_judged_again(
         assert spark.read.parquet(str(place)).count() == 3
     write_batch(rows.limit(0), str(place), 0)
     assert not place.exists()
+
+
+def test_a_batch_leaves_nothing_in_the_cache(spark: SparkSession, tmp_path: Path) -> None:
+    """A watch goes on for days; also a batch that fails comes again."""
+    rows = exchange_rows("run", 1, NS_PER_S)
+    batch = spark.createDataFrame(rows, with_run_id(EVENTS))
+    out = tmp_path / "out"
+    before = cached(spark)
+    EventWatch(str(out), SETTINGS).judge(batch, 0)
+    assert cached(spark) == before
+    (out / "state" / "1").write_text("in the way")
+    with pytest.raises(SPARK_ERRORS):
+        EventWatch(str(out), SETTINGS).judge(batch, 1)
+    assert cached(spark) == before
+
+
+def cached(spark: SparkSession) -> int:
+    """How many tables Spark keeps."""
+    java = spark.sparkContext._jsc
+    assert java is not None
+    return int(java.getPersistentRDDs().size())
 
 
 def test_the_rows_of_many_batches_are_put_together(spark: SparkSession, tmp_path: Path) -> None:
