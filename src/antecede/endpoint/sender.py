@@ -201,6 +201,7 @@ class MessageSender:
             return 0
         self.sent += 1
         sequence = self._submit(found.ids, data, now_ns)
+        self.unwritten -= len(found.prefix)  # It is written once for many.
         if found.to_self:
             self._forget_delivered()
         return sequence - self._surplus

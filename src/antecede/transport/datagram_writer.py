@@ -27,7 +27,7 @@ from antecede.transport.session import (
     Session,
 )
 from antecede.wire.advice import write_waiting
-from antecede.wire.envelope import MARK, leading_envelope
+from antecede.wire.envelope import MARK_BYTE, leading_envelope
 from antecede.wire.expulsions import ExpulsionRecord, write_expulsion_records
 from antecede.wire.frames import (
     ACK_RANGES,
@@ -304,16 +304,18 @@ class DatagramWriter:
         if before + size >= self._room or self._index >= PACKETS_MAX:
             return False
         sequence = message.sequence
-        surplus = self._surplus
         if self._own_fragments.numbering.used:
             surplus = self._own_fragments.surplus_of(sequence)
             if surplus != self._surplus:
                 write_frame(writer, SEQUENCE_OFFSET, surplus)
+                self._surplus = surplus
         if self._own_fragments.continues(sequence):
             writer.append(u8(MESSAGE_FRAGMENT))
         start = len(writer)
         if isinstance(packet, DataPacket):
-            shared: i64 = self._alike(session, message) if message.payload.startswith(MARK) else 0
+            # Most have none: a byte tells that without a call.
+            marked = size > 0 and message.payload[0] == MARK_BYTE
+            shared: i64 = self._alike(session, message) if marked else 0
             write_message(packet, writer, self._last, shared)
         else:
             write_packet(packet, writer, self._last)
@@ -322,7 +324,6 @@ class DatagramWriter:
             return False
         self._last = sequence
         self._size = size
-        self._surplus = surplus
         if session.rows is not None:
             taken = len(writer) - start
             session.rows.transmitted(packet, sent.number, self._index, taken, now_ns)
