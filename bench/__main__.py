@@ -8,10 +8,12 @@
 Only ratios are meant to be compared between machines.
 """
 
+import ast
 import os
 import runpy
 import sys
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -42,6 +44,7 @@ BENCHMARKS: Final = {
     "fairness": Benchmark("bench.fairness", "What a quiet member sees of floods."),
     "membership": Benchmark("bench.membership", "What absent members do to the others."),
     "agents": Benchmark("bench.agents", "Agents in rooms, beside three other ways to talk."),
+    "agents-load": Benchmark("bench.agents_load", "50 agents in one room for minutes."),
     "key-costs": Benchmark("bench.key_costs", "Processor time of encryption and handshakes."),
     "steps": Benchmark(
         "bench.steps", "Executed lines per message, by processes and unacked messages.", True
@@ -57,7 +60,11 @@ BENCHMARKS: Final = {
     "scale": Benchmark("bench.scale", "10,000 processes and 10 million messages in one run."),
     "node-cost": Benchmark("bench.node_cost", "A whole node beside the core alone, simulated."),
     "reach": Benchmark("bench.reach", "Metadata and memory of one protocol at one size."),
+    "pipeline": Benchmark(
+        "bench.pipeline", "A pipeline against distance: nodes, MF, Cykas, TCP; needs root."
+    ),
     "structures": Benchmark("bench.structures", "Sliding structures, ours and the paper's.", True),
+    "hub": Benchmark("bench.hub", "The upper bounds of RST and KS, reached."),
     "trees": Benchmark("bench.trees", "Trees: payloads, load of the root, failures."),
     "facts": Benchmark("bench.facts", "`hybrid-facts` against the optimum."),
     "audit": Benchmark("bench.audit", "Audits of event logs, on Spark."),
@@ -74,6 +81,17 @@ def listing() -> str:
     return "\n".join([f"{__doc__}", "Benchmarks:", *lines])
 
 
+def docstring_instead_of_help(module: str) -> str:
+    """What a benchmark says of itself at its beginning, if it has no options of its own."""
+    spec = find_spec(module)
+    assert spec is not None, "every benchmark is there"
+    assert spec.origin is not None, "every benchmark is a file"
+    source = Path(spec.origin).read_text(encoding="utf-8")
+    if spec.submodule_search_locations or "import argparse" in source or "import click" in source:
+        return ""
+    return ast.get_docstring(ast.parse(source)) or ""
+
+
 def main() -> None:
     """Run the benchmark that the command line names, as if its module had been started."""
     words = sys.argv[1:]
@@ -84,6 +102,9 @@ def main() -> None:
     if name not in BENCHMARKS:
         sys.exit(f"no benchmark is called {name}; there are {', '.join(BENCHMARKS)}")
     chosen = BENCHMARKS[name]
+    if words[1:] in (["-h"], ["--help"]) and (said := docstring_instead_of_help(chosen.module)):
+        print(said)
+        return
     if chosen.interpreted and antecede.compiled():
         path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
         os.execve(

@@ -1,8 +1,9 @@
-"""The figures of docs/EVALUATION.md, drawn from its recorded tables; no simulation is run."""
+"""Figures of documents, drawn from their recorded tables; no simulation is run."""
 
 from pathlib import Path
 
-from antecede_audit.report.charts.svg_file import write_sheets
+from antecede_audit.report.charts.spec import Axis, LineChart, Series, look_of
+from antecede_audit.report.charts.svg_file import Sheet, write_sheets
 from antecede_lab.comparison.measurements import Estimate
 from antecede_lab.evaluate.answer import Answer, Setting
 from antecede_lab.evaluate.charts import added_sheet, metadata_sheet
@@ -59,11 +60,37 @@ def recorded() -> list[Answer]:
 
 
 def draw(found: list[Answer], folder: Path) -> None:
-    """Write both figures."""
+    """Write all of them."""
     write_sheets(
         folder,
         {
             "evaluation-added": added_sheet(found),
             "evaluation-metadata": metadata_sheet(found),
+            "pipeline": pipeline_sheet(read_results()["pipeline"]),
         },
     )
+
+
+def pipeline_sheet(rows: list[Row]) -> Sheet:
+    """What passes through a pipeline of real processes, by the delay of its wire."""
+    lines: dict[str, list[tuple[float, float]]] = {}
+    for row in rows:
+        way, _, at = row["key"].partition(".")
+        if at:
+            lines.setdefault(way, []).append((float(at.split()[0]), float(row["value"])))
+    chart = LineChart(
+        title="Throughput of a pipeline",
+        x=Axis(title="delay of the wire, one way, in ms"),
+        y=Axis(title="messages a second that reach the end", log=True),
+        series=tuple(
+            Series(name=way, points=tuple(points), look=look_of(way, number))
+            for number, (way, points) in enumerate(lines.items())
+            if way in DRAWN
+        ),
+        note="500 a second are offered. MF and Cykas lie on one line, nodes and TCP on another.",
+    )
+    return Sheet(title="Does throughput depend on distance?", charts=(chart,))
+
+
+DRAWN = ("hybrid", "mf", "cykas", "tcp")
+"""The core alone does what nodes do."""

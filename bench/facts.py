@@ -148,7 +148,7 @@ def stalled(load: float, seed: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Print one JSON object per setting."""
+    """Print one JSON object per setting, and at the end all of them as one."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["latency", "stalled", "losses"])
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
@@ -160,17 +160,20 @@ def main() -> None:
     if asked.what == "losses":
         print(json.dumps(losses(asked.seeds)))
         return
+    found: dict[str, dict[str, Any]] = {}
+
+    def tell(name: str, row: dict[str, Any]) -> None:
+        found[name] = row
+        print(json.dumps({name: row}), flush=True)
+
     for load in asked.loads:
         if asked.what == "stalled":
-            print(json.dumps({"load": load, **stalled(load, asked.seed)}), flush=True)
+            tell(f"{load:g}", stalled(load, asked.seed))
             continue
         for processes in asked.sizes:
             for pattern in asked.patterns:
-                row = acceptance(pattern, processes, load)
-                print(
-                    json.dumps({"n": processes, "pattern": pattern, "load": load, **row}),
-                    flush=True,
-                )
+                tell(f"{processes} {pattern} {load:g}", acceptance(pattern, processes, load))
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -290,7 +290,120 @@ def verdict(well: object) -> str:
     return "nothing" if str(well) == "True" else "something"
 
 
+def hub() -> str:
+    """What RST and KS can be made to carry."""
+    rows = []
+    for name in ("rst", "ks"):
+        found = below("hub", name)
+        sizes = dict.fromkeys(key.partition(".")[0] for key in found)
+        for measure, words in HUB.items():
+            rows.append([name, words, *(count(found[f"{size}.{measure}"]) for size in sizes)])
+    return table(["protocol", "", *(f"n = {count(size)}" for size in sizes)], rows)
+
+
+HUB = {
+    "integers": "integers in its message",
+    "bytes": "bytes of metadata",
+    "state": "integers kept",
+}
+
+
+def groups() -> str:
+    """Latency in groups against the length of the run, of the three rules."""
+    found = {
+        (row["protocol"], row["quantity"], row["at"]): f"{float(row['mean']):.3g}"
+        for rows in read_results().values()
+        for row in rows
+        if row.get("quantity", "").endswith("latency in groups by length of run")
+    }
+    lengths = list(dict.fromkeys(at for _, _, at in found))
+    rows = [
+        [
+            f"`{name}`",
+            *(
+                f"{found[name, GROUPS, at]}, {found[name, f'longest {GROUPS}', at]}"
+                for at in lengths
+            ),
+        ]
+        for name in ("hybrid", "hybrid-sps", "hybrid-csps")
+    ]
+    return table(["", *(f"{count(at)} messages" for at in lengths)], rows)
+
+
+GROUPS = "latency in groups by length of run"
+
+
+def settings_of(claim: str) -> dict[str, Figures]:
+    """What is recorded for each setting of a claim, by what it is of."""
+    found: dict[str, Figures] = {}
+    for key, value in figures_of(claim).items():
+        setting, _, what = key.rpartition(".")
+        found.setdefault(setting, {})[what] = value
+    return found
+
+
+def facts_latency() -> str:
+    """`hybrid-facts` over the optimum, by size, pattern and load."""
+    patterns: dict[str, list[list[str]]] = {}
+    for setting, row in settings_of("facts-latency").items():
+        size, pattern, load = setting.split()
+        columns = [f"{float(row['hybrid']):.2f}", *(row[budget] for budget in BUDGETS)]
+        cells = [f"{size} {pattern}", load, *columns, row["rst bytes"], row["ks bytes"]]
+        patterns.setdefault(cells[0], []).append(cells)
+    heads = ["n, pattern", "load", "`hybrid`", *BUDGETS, "RST", "KS"]
+    return table(heads, [cells for rows in patterns.values() for cells in rows])
+
+
+BUDGETS = ("B=4", "B=16", "B=64")
+
+
+def facts_losses() -> str:
+    """In how many runs `hybrid-facts` is slower than `hybrid`."""
+    rows = []
+    for label, said in figures_of("facts-losses").items():
+        slower, _, ratio = said.partition(", ")
+        rows.append([label, "none of" + slower[4:] if slower.startswith("0 ") else slower, ratio])
+    return table(["", "slower in", "ratio"], rows)
+
+
+def facts_stalled() -> str:
+    """One process of twenty falls silent."""
+    found = settings_of("facts-stalled")
+    rows = [
+        [load, *(said.replace("->", "→").replace("%", " %") for said in row.values())]
+        for load, row in found.items()
+    ]
+    names = [f"`{name}`" if "=" not in name else name for name in next(iter(found.values()))]
+    return table(["load", *names], rows)
+
+
+PIPELINE = {
+    "hybrid": "`hybrid`, nodes",
+    "hybrid-core": "`hybrid`, the core on sockets",
+    "mf": "`mf`",
+    "cykas": "`cykas`",
+    "tcp": "TCP",
+}
+
+
+def pipeline() -> str:
+    """What passes through a pipeline, by delay."""
+    rows = []
+    heads: list[str] = []
+    for way, words in PIPELINE.items():
+        found = below("pipeline", way)
+        heads = list(found)
+        rows.append([words, *(f"{float(value):.4g}" for value in found.values())])
+    return table(["one way", *heads], rows)
+
+
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
+    "hub": ("docs/COMPARISON.md", hub),
+    "pipeline": ("docs/COMPARISON.md", pipeline),
+    "facts-latency": ("docs/protocols/facts.md", facts_latency),
+    "facts-losses": ("docs/protocols/facts.md", facts_losses),
+    "facts-stalled": ("docs/protocols/facts.md", facts_stalled),
+    "groups": ("docs/protocols/hybrid.md", groups),
     "claims": ("docs/REPRODUCE.md", lambda: table_of_claims(read_claims())),
     "steps": ("bench/README.md", partial(steps, "steps", "processes", "processes")),
     "unacked-steps": (

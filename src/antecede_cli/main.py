@@ -34,6 +34,11 @@ SUBCOMMANDS: Final = {
     "top": Subcommand(
         "antecede_cli.messaging.top", "Show a cluster of nodes in the terminal.", MESSAGING
     ),
+    "dashboard": Subcommand(
+        "antecede_cli.messaging.dashboard",
+        "Show a cluster, or a recorded run, on a page.",
+        MESSAGING,
+    ),
     "mcp": Subcommand(
         "antecede_cli.messaging.mcp", "Run one node for an agent: tools over MCP.", MESSAGING
     ),

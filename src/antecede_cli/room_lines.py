@@ -100,7 +100,9 @@ class RoomLines:
 
     async def send(self, name: object, payload: bytes) -> int:
         """Say something in a room: its number among what this node has said there."""
-        return await self._room(name).send(payload)
+        self._room(name)
+        rooms = self._node._rooms
+        return await rooms.publish(rooms.room(str(name)), payload)
 
     async def leave(self, name: object) -> None:
         """Leave a room; the event `left` tells when that is done."""

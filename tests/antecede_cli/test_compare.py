@@ -66,7 +66,7 @@ def test_protocol_with_a_plus_is_added_to_the_usual_ones(tmp_path: Path) -> None
     arguments = ("--quick", "--protocols", f"+{OWN}", "--only", "network", "--out", str(tmp_path))
     assert compare(*arguments).exit_code == 0
     written = json.loads((tmp_path / "comparison.json").read_text(encoding="utf-8"))
-    assert written["protocols"][:6] == ["rst", "ks", "newtop", "mf", "cykas", "hybrid"]
+    assert written["protocols"][:6] == ["rst", "ks", "newtop", "mf", "cykas", "paper-basic"]
     assert written["protocols"][-1] == "looping"
 
 

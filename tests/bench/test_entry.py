@@ -50,6 +50,12 @@ def test_a_benchmark_is_called_what_one_types() -> None:
     assert run("live", "--help").stdout.startswith("Usage: python -m bench live [OPTIONS]")
 
 
+def test_a_benchmark_without_options_says_what_it_measures() -> None:
+    helped = run("carriers", "--help")
+    assert helped.returncode == 0
+    assert helped.stdout.startswith("What a carrier costs")
+
+
 def test_antecede_bench_runs_the_benchmarks_of_the_repository(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,6 +9,12 @@ from bench.live.service import TIMEOUT_S, RequestLoad, Service
 SERVICE: Final = "bench.Service"
 METHOD: Final = "Ask"
 
+PENDING: Final = (
+    ("grpc.server.max_pending_requests", 1 << 16),
+    ("grpc.server.max_pending_requests_hard_limit", 1 << 16),
+)
+"""By default a server cancels what comes while 1,000 requests wait for it."""
+
 
 class Grpc(Service):
     """`grpc.aio`, a server with a coroutine function, and one channel in plaintext."""
@@ -28,7 +34,7 @@ class Grpc(Service):
                 done.set()
             return payload
 
-        server = grpc.aio.server()
+        server = grpc.aio.server(options=PENDING)
         method = grpc.unary_unary_rpc_method_handler(answer)
         handler = grpc.method_handlers_generic_handler(SERVICE, {METHOD: method})
         server.add_generic_rpc_handlers((handler,))

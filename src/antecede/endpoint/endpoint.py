@@ -373,7 +373,7 @@ class Endpoint:
 
     def receive(self, address: object, data: bytes, now_ns: i64) -> None:
         """Take in a datagram; one that makes no sense is counted and dropped."""
-        if self.fenced is not None or self.deaf:
+        if self._endings.fenced is not None or self.deaf:
             return
         try:
             if len(data) <= NUMBER_AT:
@@ -423,22 +423,17 @@ class Endpoint:
 
     def wake_ns(self) -> i64:
         """When to call `expire`: never too late, sometimes too early."""
-        if self.fenced is not None:
+        if self._endings.fenced is not None:
             return NEVER_NS
-        wake_ns = self._process.wake_ns()
-        hello_ns = self.directory.wake_ns()
-        if hello_ns < wake_ns:
-            wake_ns = hello_ns
-        look_ns = self.detector.wake_ns()
-        if look_ns < wake_ns:
-            wake_ns = look_ns
+        wake_ns = min(self._process.wake_ns(), self.directory.wake_ns())
+        wake_ns = min(wake_ns, self.detector.wake_ns())
         if self._timers and self._timers[0][0] < wake_ns:
             return self._timers[0][0]
         return wake_ns
 
     def expire(self, now_ns: i64) -> None:
         """Do what is due by now."""
-        if self.fenced is not None:
+        if self._endings.fenced is not None:
             return
         self._core.expire(now_ns)
         self.directory.expire(now_ns)
@@ -453,7 +448,7 @@ class Endpoint:
 
     def write(self, now_ns: i64, most: i64 = EVERYBODY) -> None:
         """Put everything that may leave now into `out`, or what may leave for so many peers."""
-        if self.fenced is not None:
+        if self._endings.fenced is not None:
             self.out.clear()
             return
         self.sending.on_written()
@@ -467,7 +462,7 @@ class Endpoint:
 
     def has_more_to_write(self) -> bool:
         """Whether `write` has left some peers for the next time."""
-        return self.fenced is None and len(self._table.writable) > 0
+        return self._endings.fenced is None and len(self._table.writable) > 0
 
     # Leaving.
 
@@ -482,7 +477,7 @@ class Endpoint:
     def awaited(self) -> list[str]:
         """The peers that a node which said bye still waits for."""
         names: list[str] = []
-        if self.fenced is not None:
+        if self._endings.fenced is not None:
             return []
         for contact in self.directory.by_name.values():
             session = contact.session
@@ -628,7 +623,7 @@ class Endpoint:
             session.channel.acks.schedule_ack(
                 read.messages or session.lifecycle.theirs != STAYING, now_ns
             )
-        if session.ended or self.fenced is not None:
+        if session.ended or self._endings.fenced is not None:
             return
         if read.stopped:
             self._endings.has_gone(session, now_ns)

@@ -42,7 +42,7 @@ from antecede.groups.effects import (
     SplitSeen,
 )
 from antecede.groups.names import Contact, MemberId, RoomId, cut_reason
-from antecede.groups.state import IS_OVER, JOINING, MEMBER, RoomState
+from antecede.groups.state import CATCHING_UP, IS_OVER, JOINING, MEMBER, RoomState
 from antecede.groups.words import (
     Ask,
     Complete,
@@ -205,7 +205,9 @@ class Room:
         self.revision: i64 = 0
         self._asked: Ask | None = None
         self._shown: Publication | None = None
+        # What is shown before all else, as of `Completed`; and whether some of it is left.
         self._backlog: list[Publication] = []
+        self._is_catching_up = False
         self._refusals: i64 = 0
         self._turn: i64 = 0
         # The latest join of each incarnation that is known.
@@ -407,6 +409,7 @@ class Room:
         if self.is_leaving:
             return
         self._backlog = joining.passed
+        self._is_catching_up = True
         effects.append(RestoreSnapshot(self.attempt))
         effects.append(Completed(self.members(), tuple(self._backlog)))
         self._show_next(effects)
@@ -475,6 +478,9 @@ class Room:
                 self._shown = publication
                 effects.append(Show(publication))
                 return
+        if self._is_catching_up:
+            self._is_catching_up = False
+            self.revision += 1
 
     # The queue: a sponsor.
 
@@ -486,7 +492,7 @@ class Room:
             why = NOT_COMPLETE
         if why:
             effects.append(self._refuse(ask, why))
-        elif ask.attempt > self.att.get(ask.sender, 0) and ask.sender not in self.left:
+        elif ask.attempt > self.att.get(ask.sender, 0) and not self._is_out(ask.sender):
             self._asked = ask
             effects.append(MakeSnapshot(ask.sender, ask.attempt))
 
@@ -535,7 +541,7 @@ class Room:
             joiner,
             attempt,
             counted,
-            dict(self.known),
+            {one: self.known[one] for one in self.known if one not in self.left},
             list(self.left),
             dict(self.expelled),
             length,
@@ -612,31 +618,31 @@ class Room:
         for member in gone:
             self._tell(Left(member, EXPELLED), effects)
             self._on_gone(member, effects)
+        for member in list(self._latest.values()):
+            if is_expelled(self.expelled, member) and member != self.me:
+                self._forget(member)
+                del self._latest[member.name, int(member.incarnation)]
         if self.joining is not None and self.sponsor == name:
             self._on_sponsor_gone(effects)
         self._leave_if_free(effects)
         return effects
 
     def _know(self, member: MemberId, contact: Contact, effects: list[Effect]) -> None:
-        """known += member, which is also the leave of those that it was before."""
-        if member in self.known:
+        """known += member. Who is expelled is in no view, known or not."""
+        if member in self.known or is_expelled(self.expelled, member):
+            return
+        if not self._is_latest(member, effects):
             return
         self.known[member] = contact
         self._on_view_changed()
-        life = (member.name, int(member.incarnation))
-        latest = self._latest.get(life)
-        if latest is not None and latest.is_later_than(member):
-            self._on_left(member, effects)
-            return
-        self._latest[life] = member
-        if latest is not None:
-            self._on_left(latest, effects)
         if self._is_in_view(member):
             self._tell(Joined(member), effects)
 
     def _on_left(self, member: MemberId, effects: list[Effect]) -> None:
-        """left += member."""
-        if member in self.left or member == self.me:
+        """left += member. Who is expelled was gone already."""
+        if member in self.left or member == self.me or is_expelled(self.expelled, member):
+            return
+        if not self._is_latest(member, effects):
             return
         was_there = self._is_in_view(member)
         self.left[member] = None
@@ -644,6 +650,27 @@ class Room:
         if was_there:
             self._tell(Left(member, LEFT), effects)
         self._on_gone(member, effects)
+
+    def _is_latest(self, member: MemberId, effects: list[Effect]) -> bool:
+        """Whoever is named in a word has left as whoever it was before, and that is forgotten."""
+        life = (member.name, int(member.incarnation))
+        latest = self._latest.get(life)
+        if latest is None:
+            self._latest[life] = member
+        elif member.is_later_than(latest):
+            self._on_left(latest, effects)
+            self._forget(latest)
+            self._latest[life] = member
+        return not self._latest[life].is_later_than(member)
+
+    def _forget(self, member: MemberId) -> None:
+        """It is out, and what says so stays: a later join of its own, or its expulsion."""
+        self.known.pop(member, None)
+        self.left.pop(member, None)
+        self.att.pop(member, None)
+        self.cnt.pop(member, None)
+        self._strangers.pop(member, None)
+        self._on_view_changed()
 
     def _tell(self, news: Effect, effects: list[Effect]) -> None:
         """The application sees nothing of a room before it is complete."""
@@ -716,6 +743,7 @@ class Room:
         self._asked = other._asked
         self._shown = other._shown
         self._backlog = list(other._backlog)
+        self._is_catching_up = other._is_catching_up
         self._refusals = other._refusals
         self._turn = other._turn
         self._latest.update(other._latest)
@@ -726,11 +754,15 @@ class Room:
 
     def state(self) -> RoomState:
         """What must be on disk before anything that was answered here shows."""
-        phase: i64 = MEMBER if self.joining is None else JOINING
+        phase: i64 = CATCHING_UP if self._is_catching_up else MEMBER
+        if self.is_over:
+            phase = IS_OVER
+        elif self.joining is not None:
+            phase = JOINING
         return RoomState(
             self.room,
             self.me,
-            IS_OVER if self.is_over else phase,
+            phase,
             self.is_leaving,
             self.sponsor,
             self.attempt,
@@ -743,7 +775,8 @@ class Room:
 
     @staticmethod
     def restored(state: RoomState, backlog: tuple[Publication, ...]) -> "Room":
-        """The room as it was; `backlog` is that of its `Completed`. Call `restarted` first."""
+        """The room as it was; `backlog` is that of its `Completed`, of which some may have been
+        shown. Call `restarted` first."""
         room = Room(state.room, state.me, state.known[state.me], state.expelled)
         room._restore(state, backlog)
         return room
@@ -751,7 +784,8 @@ class Room:
     def _restore(self, state: RoomState, backlog: tuple[Publication, ...]) -> None:
         for member, contact in state.known.items():
             self._know(member, contact, [])
-        self.left.update(dict.fromkeys(state.left))
+        for member in state.left:
+            self._on_left(member, [])
         self.att.update(state.att)
         self.cnt = dict(state.cnt)
         self.attempt = state.attempt
@@ -760,6 +794,8 @@ class Room:
         self.is_over = state.phase == IS_OVER
         if state.phase != JOINING:
             self.joining = None
+        if state.phase == CATCHING_UP:
+            self._is_catching_up = True
             self._backlog = list(backlog)
 
     def restarted(self) -> list[Effect]:
@@ -795,9 +831,16 @@ class Room:
         return view
 
     def _is_in_view(self, member: MemberId) -> bool:
-        is_out = member in self.left or is_expelled(self.expelled, member)
         # Our own former lives are over, whether anybody has said so or not.
-        return member in self.known and not is_out and member.name != self.me.name
+        is_other = member.name != self.me.name
+        return member in self.known and is_other and not self._is_out(member)
+
+    def _is_out(self, member: MemberId) -> bool:
+        """Whether it is in left or E, or its incarnation has joined again."""
+        if member in self.left or is_expelled(self.expelled, member):
+            return True
+        latest = self._latest.get((member.name, int(member.incarnation)))
+        return latest is not None and latest.is_later_than(member)
 
     def names(self) -> tuple[str, ...]:
         """The nodes of the view, each once."""

@@ -31,7 +31,8 @@ from antecede.wire.varint import WireReader, write_varint
 JOINING: Final = 0
 MEMBER: Final = 1
 IS_OVER: Final = 2
-"""How far a node is with a room: it has a complete state from `MEMBER` on."""
+CATCHING_UP: Final = 3
+"""How far a node is with a room. A member that is catching up has not shown all of its backlog."""
 
 IS_LEAVING: Final = 4
 """Added to the phase: the node leaves as soon as it may."""
@@ -142,7 +143,7 @@ def room_state(data: bytes) -> RoomState:
     if is_leaving:
         phase -= IS_LEAVING
     has_sponsor = reader.byte()
-    if phase > IS_OVER or has_sponsor > 1:
+    if phase > CATCHING_UP or has_sponsor > 1:
         raise RemoteError(f"a room in phase {phase}, with {has_sponsor} sponsors")
     sponsor = read_name(reader) if has_sponsor else ""
     attempt = reader.varint()

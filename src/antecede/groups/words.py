@@ -117,6 +117,8 @@ class Snapshot(Value):
     """
 
     __slots__ = (
+        "_latest",
+        "_left",
         "attempt",
         "cnt",
         "digest",
@@ -165,10 +167,20 @@ class Snapshot(Value):
         self.expelled: Final = expelled
         self.length: Final[i64] = length
         self.digest: Final = digest
+        self._left: Final = dict.fromkeys(left)
+        self._latest: Final[dict[tuple[str, int], int]] = {}
+        for member in [*known, *left]:
+            life = (member.name, int(member.incarnation))
+            self._latest[life] = max(self._latest.get(life, 0), int(member.joins))
 
     def has_out(self, member: MemberId) -> bool:
-        """Whether the sponsor counts this one out: all that it has of it is in the snapshot."""
-        return member in self.left or is_expelled(self.expelled, member)
+        """Whether the sponsor counts this one out: all that it has of it is in the snapshot.
+
+        Also if its incarnation has joined again since.
+        """
+        if member in self._left or is_expelled(self.expelled, member):
+            return True
+        return self._latest.get((member.name, int(member.incarnation)), 0) > member.joins
 
 
 @final

@@ -281,7 +281,7 @@ class Directory:
     def wake_ns(self) -> i64:
         """When to call `expire`: never too late, sometimes too early."""
         wake_ns: i64 = self._timers[0][0] if self._timers else NEVER_NS
-        return min(wake_ns, self._newcomers.wake_ns())
+        return min(wake_ns, self._newcomers.wake_ns)
 
     def expire(self, now_ns: i64) -> None:
         """Say the hellos that are due; whoever was not met in time is away."""

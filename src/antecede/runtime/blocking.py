@@ -25,7 +25,7 @@ from antecede.core.errors import AntecedeError, LocalError
 from antecede.durability.unconfirmed import InboundMessage
 from antecede.events import NodeFenced, PeerRefused, Report, StrangerSeen
 from antecede.runtime.blocking_room import BlockingRoom
-from antecede.runtime.callbacks import Callbacks
+from antecede.runtime.callbacks import Callbacks, check_callable
 from antecede.runtime.config.addresses import Address
 from antecede.runtime.config.options import Options
 from antecede.runtime.config.peers import PeerState
@@ -45,6 +45,7 @@ from antecede.runtime.listeners import Listener
 from antecede.runtime.loop_thread import LoopEnded, LoopThread
 from antecede.runtime.node import Node
 from antecede.runtime.observe.explain import Explanation
+from antecede.runtime.observe.recent_events import RecentEvent
 from antecede.runtime.observe.stats import Health, Stats
 from antecede.runtime.opening import Config, NodeOpening, given_settings
 
@@ -86,6 +87,7 @@ class ListenerThread:
 
     def forwarding_to(self, listener: Listener) -> Listener:
         """What to give the node, so that this thread calls `listener`."""
+        check_callable(listener, "an event listener")
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="antecede-events", daemon=True)
             self._thread.start()
@@ -421,6 +423,7 @@ class BlockingNode:
                 "there is a handler already: one ordered point of delivery per node; let it call "
                 "others"
             )
+        check_callable(handler, "a message handler")
         self._handler = threading.Thread(
             target=self._feed, args=(handler,), name="antecede-handler", daemon=True
         )
@@ -433,6 +436,11 @@ class BlockingNode:
 
     # Looking inside.
 
+    @property
+    def rooms(self) -> Mapping[str, tuple[str, ...]]:
+        """The rooms of this node by name, each with its members; none while it still joins."""
+        return self._in_loop(lambda node: node.rooms)
+
     def stats(self) -> Stats:
         """Counters since the node was opened, and its present state."""
         return self._in_loop(lambda node: node.stats())
@@ -444,6 +452,10 @@ class BlockingNode:
     def explain(self) -> Explanation:
         """Why messages wait, and for whom; `print` it, or read its fields."""
         return self._in_loop(lambda node: node.explain())
+
+    def recent_events(self, since: int = 0) -> list[RecentEvent]:
+        """What has lately happened, the oldest first: events with a number above `since`."""
+        return self._in_loop(lambda node: node.recent_events(since))
 
     # Leaving.
 

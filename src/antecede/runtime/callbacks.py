@@ -9,10 +9,18 @@ import asyncio
 import logging
 from typing import Final
 
+from antecede.core.errors import LocalError
+
 EXITS: Final = (KeyboardInterrupt, SystemExit)
 """What application code may raise that is meant for the program, not for whoever calls it."""
 
 log = logging.getLogger(__name__)
+
+
+def check_callable(function: object, what: str) -> None:
+    """`LocalError` if this cannot be called."""
+    if not callable(function):
+        raise LocalError(f"{what} is a function, not {function!r}")
 
 
 def is_ending(task: "asyncio.Task[object] | None") -> bool:

@@ -59,6 +59,8 @@ class Content:
 
 def read_headers(headers: Headers | None) -> dict[str, bytes]:
     """The headers that somebody has given, or none; `LocalError` if they make no sense."""
+    if headers is not None and not isinstance(headers, Mapping):
+        raise LocalError(f"headers map names to bytes; this does not: {headers!r}")
     for key, value in (headers or {}).items():
         if not isinstance(key, str) or not isinstance(value, bytes):
             raise LocalError(f"headers map names to bytes, not {key!r} to {value!r}")

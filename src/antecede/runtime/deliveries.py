@@ -18,7 +18,7 @@ from typing import Final, Self, TypeAlias
 from antecede.core.errors import LocalError
 from antecede.durability.unconfirmed import InboundMessage, UnconfirmedDeliveries
 from antecede.endpoint.endpoint import Endpoint
-from antecede.runtime.callbacks import EXITS, is_ending
+from antecede.runtime.callbacks import EXITS, check_callable, is_ending
 from antecede.runtime.confirming import Confirming, InHand
 from antecede.runtime.errors import NodeClosed, TimedOut
 from antecede.runtime.notifier import Notifier, yield_to_loop
@@ -301,7 +301,8 @@ class Deliveries:
     def expect_reply(self) -> None:
         """One of what was delivered is a reply that waits for its turn."""
         self._replies += 1
-        self._loop.call_soon(self._pass_replies)
+        if self._replies == 1:
+            self._loop.call_soon(self._pass_replies)
 
     def _pass_replies(self) -> None:
         """Everything before the next reply may have been taken."""
@@ -341,6 +342,7 @@ class Deliveries:
         """Call `handler` with every message from now on."""
         if self._has_handler:
             raise LocalError("there is a handler already: one ordered point of delivery per node")
+        check_callable(handler, "a message handler")
         self._handler = handler
         self._has_handler = True
         if self.confirming is not None:

@@ -113,7 +113,7 @@ class UnknownPeer(FieldError, LocalError):  # noqa: N818 - reads as what it is
     def __str__(self) -> str:
         listed = listing(list(self.known)) if self.known else "nobody yet"
         return (
-            f"no peer is called {self.name!r}{near_miss(self.name, self.known)}; "
+            f"no peer is called {self.name!r}{near_miss(str(self.name), self.known)}; "
             f"this node knows {listed}. Introduce a peer with peers={{...}} or add_peer()"
         )
 

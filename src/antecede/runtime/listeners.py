@@ -16,7 +16,7 @@ from antecede.events import (
     Split,
     Undeliverable,
 )
-from antecede.runtime.callbacks import EXITS, Callbacks
+from antecede.runtime.callbacks import EXITS, Callbacks, check_callable
 from antecede.runtime.errors import GONE, Undelivered, fenced_sentence
 from antecede.runtime.observe.recent_events import RecentEvents
 from antecede.units import messages_text
@@ -50,6 +50,7 @@ class Listeners:
 
     def add(self, listener: Listener) -> None:
         """Tell this one, too."""
+        check_callable(listener, "an event listener")
         self._listeners.append(listener)
 
     def take_undelivered(self) -> Undelivered | None:

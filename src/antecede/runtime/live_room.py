@@ -38,7 +38,7 @@ from antecede.groups import Room as Rule
 from antecede.runtime.callbacks import EXITS
 from antecede.runtime.content import Payload
 from antecede.runtime.room import RoomKeeper, RoomLane
-from antecede.runtime.room_states import Fetching, digest_of
+from antecede.runtime.room_states import Fetching
 from antecede.units import size_text
 from antecede.wire.envelope import has_envelope, open_envelope
 
@@ -145,7 +145,8 @@ class LiveRoom(RoomKeeper):
         return (self.rule.me.name, *self.rule.names())
 
     async def send(self, payload: Payload, timeout: float | None) -> int:
-        return await self._rooms.publish(self, payload, timeout)
+        durable = self._rooms.is_durable()
+        return await self._rooms.publish(self, payload, timeout, waits_for_disk=durable)
 
     async def leave(self) -> None:
         await self._rooms.leave(self)
@@ -275,8 +276,8 @@ class LiveRoom(RoomKeeper):
             log.error("%s: %s (snapshot_limit)", self.name, why)
             effects = self.rule.snapshot_failed(why)
         else:
-            self._rooms.states.offer((self.name, joiner, int(attempt)), state)
-            effects = self.rule.snapshot_made(len(state), digest_of(state))
+            known_by = self._rooms.states.offer((self.name, joiner, int(attempt)), state)
+            effects = self.rule.snapshot_made(len(state), known_by)
         self._effects.extendleft(reversed(effects))
 
     def _fetch(self, wanted: FetchSnapshot) -> None:
@@ -301,7 +302,7 @@ class LiveRoom(RoomKeeper):
                 self._state = (attempt, state)
                 self.perform(self.rule.snapshot_fetched(attempt))
 
-        fetching = Fetching(sponsor, int(wanted.length), wanted.digest, progress, done)
+        fetching = Fetching(sponsor, int(wanted.length), progress, done)
         self._rooms.states.fetch((name, self.rule.me, attempt), fetching)
 
     def _give_back(self, attempt: int) -> None:

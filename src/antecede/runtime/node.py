@@ -12,7 +12,7 @@ import signal
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from threading import get_ident
-from typing import Final, Self
+from typing import Final, Self, get_args
 
 from antecede.core.errors import Fenced, LocalError
 from antecede.durability.unconfirmed import InboundMessage
@@ -141,6 +141,7 @@ class Node:
             self._now,
             self._tell,
             self._callbacks,
+            self._committer,
             self._check_may_send,
             partial(self._outbound.send, timeout=None),
         )
@@ -269,6 +270,8 @@ class Node:
     def _expel(self, name: str, reason: str) -> None:
         self._check_open()
         self._known.check_known(name)
+        if not isinstance(reason, str):
+            raise LocalError(f"a reason is a text, not {reason!r}")
         self._endpoint.expel(name, reason, self._now())
         self._turn.changed()
 
@@ -378,6 +381,8 @@ class Node:
             self._guard.refuse()
         if self._pressure.slow_path:
             return 0
+        if self._endpoint.sending.wants_flush():
+            self._turn.write_early()
         sequence = self._send_fast(target, data, self._now(), True)
         if sequence and not self._turn.is_planned:
             self._turn.soon()
@@ -486,6 +491,11 @@ class Node:
 
     # Looking inside.
 
+    @property
+    def rooms(self) -> Mapping[str, tuple[str, ...]]:
+        """The rooms of this node by name, each with its members; none while it still joins."""
+        return {name: room.members() for name, room in self._rooms.by_name.items()}
+
     def stats(self) -> Stats:
         """Counters since the node was opened, and its present state."""
         return self._stats_reader.stats()
@@ -563,6 +573,8 @@ class Node:
         (by default the setting `linger`), `Stranded` names the peers that still miss something.
         """
         self._guard.check()
+        if linger not in get_args(Linger):
+            raise LocalError(f"linger is one of {', '.join(get_args(Linger))}, not {linger!r}")
         if self._closed:
             self._end_http()
             await self._carrier.wait_closed()  # It has stopped by itself: nobody has waited yet.

@@ -17,6 +17,7 @@ from antecede.durability.recorder import JournalRecorder, Recorder
 from antecede.endpoint.endpoint import Endpoint
 from antecede.endpoint.limits import Limits
 from antecede.membership.identity import Identity, TokenSource
+from antecede.runtime.callbacks import check_callable
 from antecede.runtime.carriers.carrier import Carrier
 from antecede.runtime.config.addresses import CarriedAddress
 from antecede.runtime.config.names import process_id
@@ -85,6 +86,8 @@ class NodeOpening:
     """A node about to be opened: `async with` it, or `await` it and close the node yourself."""
 
     def __init__(self, settings: Settings, on_event: Listener | None) -> None:
+        if on_event is not None:
+            check_callable(on_event, "an event listener")
         self._settings = settings
         self._on_event = on_event
         self._node: Node | None = None

@@ -36,6 +36,7 @@ from antecede.groups.words import named_in
 from antecede.membership.contact import ContactState
 from antecede.runtime.backpressure import Backpressure
 from antecede.runtime.callbacks import Callbacks
+from antecede.runtime.committer import Committer
 from antecede.runtime.config.settings import Settings
 from antecede.runtime.content import Content, Payload, payload_bytes
 from antecede.runtime.deliveries import Deliveries, RoomWords
@@ -72,6 +73,9 @@ OVERHEAD: Final = 1024
 ASK_AGAIN_SECONDS: Final = 0.05
 """Whoever is refused asks again after 50 ms, or twice, four times, … as long."""
 
+LOOK_SECONDS: Final = 0.02
+"""Whether all have got their states is looked at every 20 ms by a node that closes."""
+
 ROOMS_LEFT_MAX: Final = 256
 """256 rooms that were left are remembered, so that others are answered as they should be."""
 
@@ -102,6 +106,7 @@ class Rooms(RoomWords):
         now: Callable[[], int],
         tell: Callable[[Report], None],
         callbacks: Callbacks,
+        committer: Committer,
         check_may_send: Callable[[], None],
         send: Callable[[str, Content], Awaitable[object]],
     ) -> None:
@@ -115,9 +120,16 @@ class Rooms(RoomWords):
         self._now: Final = now
         self.tell: Final = tell
         self._callbacks: Final = callbacks
+        self._committer: Final = committer
         self._check_may_send: Final = check_may_send
         self._loop: Final = asyncio.get_running_loop()
-        self.states: Final = RoomStates(settings.name, send)
+        self.states: Final = RoomStates(
+            settings.name,
+            send,
+            contacts.host_here(),
+            contacts.host_of,
+            sealed=settings.key is not None or settings.cluster_key is not None,
+        )
         self.line: Final = Line(self.try_take)
         """What cannot be taken yet of the node's own messages, and of rooms read with them."""
         self.by_name: Final[dict[str, LiveRoom]] = {}
@@ -157,9 +169,7 @@ class Rooms(RoomWords):
         """Join a room through a member, or found one; returns when that is complete."""
         self._check_may_send()
         check_room_name(name)
-        before = self.by_name.get(name)
-        if before is not None and not before.rule.is_leaving:
-            raise LocalError(f"this node is in the room {name!r} already, or about to join it")
+        await self._make_way(name)
         self._endpoint.inbox.report_expulsions()
         lane = None
         if not in_node:
@@ -179,6 +189,16 @@ class Rooms(RoomWords):
             if not room.joined.done() or room.joined.exception() is not None:
                 self._abandon(room)
         return Room(name, room)
+
+    async def _make_way(self, name: str) -> None:
+        """Wait until this node has left the room as a member; a join that was given up ends."""
+        while (before := self.by_name.get(name)) is not None:
+            if not before.rule.is_leaving:
+                raise LocalError(f"this node is in the room {name!r} already, or about to join it")
+            if before.rule.is_complete:
+                await asyncio.shield(before.over)
+            else:
+                self.on_over(before)  # Whoever asks again has left as who it was before.
 
     def _add(
         self,
@@ -258,6 +278,13 @@ class Rooms(RoomWords):
         else:
             room.perform(room.rule.leave())
 
+    def room(self, name: str) -> LiveRoom:
+        """The room of this name; `NotInRoom` if this node is not in it."""
+        room = self.by_name.get(name)
+        if room is None:
+            raise NotInRoom(name)
+        return room
+
     async def leave(self, room: LiveRoom) -> None:
         """Leave, and wait until those whom this node takes in have all they need of it."""
         if room.lane is not None:
@@ -275,15 +302,25 @@ class Rooms(RoomWords):
             async with asyncio.timeout(max(0.0, seconds) / 2):
                 await asyncio.gather(*(self.leave(room) for room in members))
                 while self.states.bytes_held():
-                    await self._progress.wait()
+                    await asyncio.sleep(LOOK_SECONDS)
         for room in list(self.by_name.values()):
             room.perform(room.rule.leave(at_once=True))
 
-    async def publish(self, room: LiveRoom, payload: Payload, timeout: float | None) -> int:
+    def is_durable(self) -> bool:
+        """Whether what is said has to be on disk first."""
+        return self._committer.durable
+
+    async def publish(
+        self,
+        room: LiveRoom,
+        payload: Payload,
+        timeout: float | None = None,
+        *,
+        waits_for_disk: bool = False,
+    ) -> int:
         """Say something in a room: the number of what this node has said there."""
         data = escaped(payload_bytes(payload))
         targets = self._targets(room, data)
-        room.begin_send()
         try:
             paced = self._endpoint.sending.wants_flush()
             if paced:
@@ -291,20 +328,25 @@ class Rooms(RoomWords):
             if paced or self.outbox.is_waiting() or self._backpressure.must_wait(targets):
                 async with asyncio.timeout(timeout):
                     await self._backpressure.wait(partial(self._targets, room, data), paced)
-            # In one step: the view, the number, and the submission.
-            room.observe(self.settings.name, data)
-            room.perform(room.rule.publish(data))
-            number = room.rule.cnt[room.rule.me]
-            self._turn.soon()
-            if not self._endpoint.sending.large_is_done():
-                await self._backpressure.wait_for_large()
-            return int(number)
         except TimeoutError:
             assert timeout is not None, "or it would not be over"
             raise TimedOut("send", timeout, f"to the room {room.name!r}") from None
-        finally:
-            room.end_send()
-            self._loop.call_soon(self.go_on)
+        # In one step: the view, the number, and the submission.
+        effects = room.rule.publish(data)
+        room.observe(self.settings.name, data)
+        room.perform(effects)
+        number = int(room.rule.cnt[room.rule.me])
+        self._turn.soon()
+        if not self._endpoint.sending.large_is_done() or waits_for_disk:
+            room.begin_send()
+            try:
+                await self._backpressure.wait_for_large()
+                if waits_for_disk:
+                    await self._committer.wait_durable()
+            finally:
+                room.end_send()
+                self._loop.call_soon(self.go_on)
+        return number
 
     def _targets(self, room: LiveRoom, data: bytes) -> Targets:
         """Whom something said in a room is for, as things stand."""
@@ -351,8 +393,15 @@ class Rooms(RoomWords):
             elif message.envelope.kind == ROOM and message.payload[:1] != PUBLISHED:
                 with suppress(RemoteError):
                     word = decode_word(message.payload, message.sender)
-                    if word.room.name in self.by_name:
-                        self._contacts.introduce(named_in(word))
+                    self._introduce(word)
+
+    def _introduce(self, word: Word) -> None:
+        """Whom a member names is a peer from now on, and may say hello."""
+        room = self.by_name.get(word.room.name)
+        if room is not None:
+            rule = room.rule
+            if word.sender.name in rule.names() or word.sender.name == rule.sponsor:
+                self._contacts.introduce(named_in(word))
 
     def sort(self, messages: list[InboundMessage]) -> int:
         words = 0
@@ -436,7 +485,7 @@ class Rooms(RoomWords):
         named = named_in(word)
         joining = not room.rule.is_complete
         if named and self._contacts.unsettled(named, self._now(), joining=joining):
-            self._contacts.introduce(named)
+            self._introduce(word)
             self._wake_for_unmet()
             return False
         if isinstance(word, Ask):
@@ -541,11 +590,12 @@ class Rooms(RoomWords):
             self.ask_later(room, ASK_AGAIN_DOUBLINGS)
 
     def _somebody(self, room: LiveRoom) -> str:
+        """Whoever was named, and in turn others that are here: they may know the room, too."""
         by_name = self._endpoint.directory.by_name
         here = [one.name for one in by_name.values() if one.state == ContactState.HERE]
-        if room.via in here:
-            return room.via
-        return here[int(room.rule.attempt) % len(here)] if here else ""
+        if room.via in here and int(room.rule.attempt) % 4 < 2:
+            return room.via  # Two attempts of four: one that is refused counts twice.
+        return here[int(room.rule.attempt) // 4 % len(here)] if here else ""
 
     def on_over(self, room: LiveRoom) -> None:
         """This node has left."""

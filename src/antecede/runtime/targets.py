@@ -1,7 +1,7 @@
 """Whom a message is for: everything that can be wrong with a call of `send` is found here."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from antecede.core.errors import LocalError
 from antecede.membership.contact import Contact, ContactState
@@ -35,7 +35,7 @@ def chosen_targets(
     found = directory.target_sets.find(target)
     if found is not None and found.payload_max() > 0:
         known = Targets(found.contacts, found.to_self, [], [])
-        return with_data(known, content.sealed(found.names), settings)
+        return with_data(known, found.to_self, content.sealed(found.names), settings)
     me = settings.name
     names = [target] if isinstance(target, str) else target
     if not isinstance(names, Iterable) or isinstance(names, bytes):
@@ -71,10 +71,10 @@ def chosen_targets(
     if len(told) == len(chosen) + to_self and not targets.awaited:
         directory.target_sets.remember(tuple(told), targets.contacts, to_self)
     data = content.sealed(told) if takes_envelopes else content.payload
-    return with_data(replace(targets, to_self=to_self), data, settings)
+    return with_data(targets, to_self, data, settings)
 
 
-def with_data(targets: Targets, data: bytes, settings: Settings) -> Targets:
+def with_data(targets: Targets, to_self: bool, data: bytes, settings: Settings) -> Targets:
     """The same with what is sent to them; `PayloadTooLarge` if one of them takes less."""
     limit = settings.payload_limit
     for contact in targets.contacts:
@@ -85,7 +85,7 @@ def with_data(targets: Targets, data: bytes, settings: Settings) -> Targets:
         for contact in targets.contacts:
             if len(data) > contact.session.payload_max:
                 raise PayloadTooLarge(len(data), int(contact.session.payload_max), unordered=True)
-    return replace(targets, data=data)
+    return Targets(targets.contacts, to_self, targets.left_out, targets.awaited, data)
 
 
 def is_older(session: Session) -> bool:

@@ -19,6 +19,7 @@ from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 from antecede.core.errors import AntecedeError, LocalError
 from antecede.durability.unconfirmed import DONE, InboundMessage
+from antecede.runtime.callbacks import check_callable
 from antecede.runtime.content import Headers
 from antecede.runtime.errors import BadConfiguration, BadPayload
 from antecede.runtime.live_room import MakeState, TakeState
@@ -166,6 +167,8 @@ class TypedNode(Generic[T]):
 
     def on_message(self, handler: Callable[[TypedMessage[T]], Awaitable[None] | None]) -> None:
         """Like `Node.on_message`; what cannot be decoded is logged, and the next message comes."""
+
+        check_callable(handler, "a message handler")
 
         def decode_and_handle(message: InboundMessage) -> Awaitable[None] | None:
             return handler(self._decoded(message))

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final, Literal, TypeAlias, final
 
+from antecede.core.errors import LocalError
 from antecede.eventlog.schema import Event
 from antecede_audit.judging.findings import MessageId
 
@@ -25,6 +26,13 @@ Order: TypeAlias = Literal["process", "trace"]
 PROCESS: Final[Order] = "process"
 TRACE: Final[Order] = "trace"
 ORDERS: Final = (PROCESS, TRACE)
+
+
+def check_order(order: str | None) -> None:
+    """`LocalError` if nobody could judge by this order; None: by the one that is usual."""
+    if order is not None and order not in ORDERS:
+        raise LocalError(f"order is one of {', '.join(ORDERS)}, not {order!r}")
+
 
 Strand: TypeAlias = tuple[int, str | None]
 """Events that are ordered: a process and, if traces are told apart, one of them."""
@@ -42,6 +50,7 @@ class History:
     """A log without what the definition does not mention."""
 
     def __init__(self, events: Iterable[Event], order: Order = PROCESS) -> None:
+        check_order(order)
         self.order: Final = order
         self.submitted: Final[dict[MessageId, Event]] = {}
         """The first row of each message: the instant of its submission."""

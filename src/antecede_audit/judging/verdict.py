@@ -4,7 +4,7 @@ Audits of small logs, the watch, and whoever has a table of events call it. Spar
 slice by slice, with the same judges, and its result has the same fields.
 """
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self, TypeAlias
 
@@ -14,10 +14,11 @@ import pyarrow.compute as pc
 
 from antecede.eventlog.rules import JUDGED
 from antecede.eventlog.schema import ALL_COLUMNS
+from antecede_audit.columns.arrays import column_of
 from antecede_audit.columns.arrow_rows import repeated
 from antecede_audit.eventlog.checked import RUN_ID, checked
 from antecede_audit.judging.copies import Rows
-from antecede_audit.judging.definition import ORDERS, PROCESS, TRACE, Order
+from antecede_audit.judging.definition import ORDERS, PROCESS, TRACE, Order, check_order
 from antecede_audit.judging.event_columns import EventColumns, RunSize, run_sizes
 from antecede_audit.judging.finding_tables import (
     REPORTED,
@@ -107,6 +108,7 @@ def judge(events: ArrowTable, order: Order | None = None) -> Findings:
     traces). Integers may be of any type that holds them. `LocalError` names the column, the row and
     the value that the event log does not allow.
     """
+    check_order(order)
     there = set(events.column_names)
     columns = [name for name in ALL_COLUMNS if name in JUDGED or name in there]
     table = checked(events, columns)
@@ -228,28 +230,34 @@ def number_of(run: str, names: Sequence[str]) -> int:
     return names.index(run) if run in names else -1
 
 
+def places_of(early: Columns, position: str) -> Iterator[tuple[int, int, int]]:
+    """The run, the process and the position of each."""
+    columns = (early[name].tolist() for name in ("run", "process", position))
+    return zip(*columns, strict=True)
+
+
 def identities_of(
     log: LoadedLog, early: Columns, span_names: Callable[[int], SpanNames]
 ) -> Identities:
     """The traces and spans that the deliveries of violations are part of."""
-    names = ("run", "process", "position", "trace_id", "span_id")
     table = log.table.filter(pc.equal(log.table["kind"], "delivered"))
-    columns = [
+    wanted = {place for side in SIDES for place in places_of(early, f"{side}_position")}
+    # Of the many deliveries few are early: texts are made of those alone.
+    numbers = (column_of(table, name).tolist() for name in ("run", "process", "position"))
+    places = enumerate(zip(*numbers, strict=True))
+    row_of = {place: row for row, place in places if place in wanted}
+    table = table.take(pa.array(row_of.values(), pa.int64()))
+    ids = (
         table[name].to_pylist() if name in table.column_names else [None] * len(table)
-        for name in names
-    ]
-    at = {
-        (run, process, position): ids for run, process, position, *ids in zip(*columns, strict=True)
-    }
+        for name in ("trace_id", "span_id")
+    )
+    at = dict(zip(row_of, zip(*ids, strict=True), strict=True))
     called = {run: span_names(run) for run in np.unique(early["run"]).tolist()}
     found: dict[str, list[object]] = {}
     for side in SIDES:
-        keys = zip(
-            *(early[name].tolist() for name in ("run", "process", f"{side}_position")), strict=True
-        )
-        for key in keys:
-            trace_id, span_id = at[key]
-            operation, attributes = called[key[0]].get((trace_id, span_id), (None, None))
+        for place in places_of(early, f"{side}_position"):
+            trace_id, span_id = at[place]
+            operation, attributes = called[place[0]].get((trace_id, span_id), (None, None))
             for name, value in (
                 ("trace_id", trace_id or None),
                 ("span_id", span_id),

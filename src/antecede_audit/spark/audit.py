@@ -23,7 +23,7 @@ from antecede_audit.jobs.event_logs import (
     moved_clocks,
     names_of,
 )
-from antecede_audit.judging.definition import PROCESS, TRACE, Order
+from antecede_audit.judging.definition import PROCESS, TRACE, Order, check_order
 from antecede_audit.judging.event_columns import RunSize
 from antecede_audit.judging.finding_tables import REPORTED
 from antecede_audit.judging.findings import Violation
@@ -118,6 +118,7 @@ def audit(
     `trace_id, span_id, operation, attributes`, and `run_id`. Integers may be of any type that holds
     them; `LocalError` if a row is not what the event log allows.
     """
+    check_order(order)
     lent = events.sparkSession
     session = private_session(lent)
     named = with_all_columns(moved_to(session, events))

@@ -74,7 +74,7 @@ def node_object(collector: Collector, name: str, now_s: float) -> Object | None:
         happening_object(event, now_s) for event in collector.happenings.last(name)
     ]
     state = one.state
-    if state is not None:
+    if state is not None and one.answers:
         found |= {
             "incarnation": str(state.incarnation),
             "address": state.address,

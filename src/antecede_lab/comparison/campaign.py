@@ -11,6 +11,7 @@ from antecede_lab.catalogue import find_protocol
 from antecede_lab.comparison import claims
 from antecede_lab.comparison import measurements as measured
 from antecede_lab.comparison.effort import Effort, reach_of
+from antecede_lab.comparison.hub import HUB, MADE_TO_CARRY, hub_figures
 from antecede_lab.comparison.latency import ExtraLatency, lateness
 from antecede_lab.comparison.line_counts import can_count, count_steps
 from antecede_lab.comparison.long_runs import SERVICES, STREAM, conversation_waits, flow, group_run
@@ -64,8 +65,8 @@ FAMILY_OF: Final = {
 """Which family of runs an aspect of the table rests on."""
 
 DEFAULT_PROTOCOLS: Final = (
-    "rst", "ks", "newtop", "mf", "cykas", "hybrid",
-    "hybrid-facts", "hybrid-sps", "hybrid-csps", "paper-basic", "paper-sps", "paper-multicast",
+    "rst", "ks", "newtop", "mf", "cykas", "paper-basic", "paper-sps",
+    "hybrid", "hybrid-facts", "hybrid-sps", "hybrid-csps", "paper-multicast",
     "prs", "ses", "bss", "tree", "piggyback", "psync", "separators", "topology", "blocking",
     "saturn", "baldoni",
 )  # fmt: skip
@@ -136,13 +137,15 @@ class Planner:
         if family == NETWORK:
             return tasks_at(family, entrant, "trials", (LOSING, REORDERING), effort.trial_processes)
         if family == SPACE:
-            return self._footprints(entrant) + self._holdings(entrant)
+            hubs = self._hubs(SPACE, entrant, "hub", self._sizes_of(entrant))
+            return self._footprints(entrant) + self._holdings(entrant) + hubs
         if family == STEPS:
             if not can_count():
                 reason = "compiled code executes no lines, and there are no sources beside it"
                 self._readings.leave_out(entrant.name, "steps", reason)
                 return []
-            return tasks_at(family, entrant, "steps", ("",), effort.step_sizes)
+            hubs = self._hubs(STEPS, entrant, "hub_steps", effort.step_sizes)
+            return tasks_at(family, entrant, "steps", ("",), effort.step_sizes) + hubs
         if family == LATENCY:
             late = tasks_at(family, entrant, "lateness", ("",), effort.loads)
             late += tasks_at(family, entrant, "patience", ("",), effort.patiences_ms)
@@ -170,6 +173,12 @@ class Planner:
                 sizes = tuple(filter(spreads, sizes))
             tasks += tasks_at(SPACE, entrant, "footprint", (situation,), sizes)
         return tasks
+
+    def _hubs(self, family: str, entrant: Entrant, what: str, sizes: tuple[int, ...]) -> list[Task]:
+        """Whose bounds only traffic that is made for it can reach."""
+        if entrant.name not in MADE_TO_CARRY:
+            return []
+        return tasks_at(family, entrant, what, (HUB,), sizes)
 
     def _holdings(self, entrant: Entrant) -> list[Task]:
         """What a process holds is sent to one peer at a time."""
@@ -329,6 +338,17 @@ class Campaign:
         situation = dense_situation(task.entrant.info)
         self._note(task, measured.SENDER, [sender], situation)
         self._note(task, measured.RECEIVER, [receiver], situation)
+
+    def _hub(self, task: Task) -> None:
+        seen = hub_figures(task.entrant.info, int(task.at))
+        self._note(task, measured.INTEGERS, [float(seen.integers)])
+        self._note(task, measured.BYTES, [float(seen.bytes)])
+        self._note(task, measured.STATE, [float(seen.state)])
+
+    def _hub_steps(self, task: Task) -> None:
+        sender, receiver = count_steps(task.entrant.asked, int(task.at), self.seed, hub=True)
+        self._note(task, measured.SENDER, [sender])
+        self._note(task, measured.RECEIVER, [receiver])
 
     def _lateness(self, task: Task) -> None:
         info = task.entrant.info

@@ -14,7 +14,7 @@ from antecede.units import counted
 from antecede_lab.build_mode import compiled
 from antecede_lab.comparison import measurements as measured
 from antecede_lab.comparison.campaign import FAMILY_OF, Campaign, Entrant
-from antecede_lab.comparison.claims import COLUMNS, FOOTNOTES, TABLE
+from antecede_lab.comparison.claims import BESIDE, FOOTNOTES, IN_TABLE, TABLE
 from antecede_lab.comparison.ks_experiment import KsRow
 from antecede_lab.comparison.latency import is_unsettled
 from antecede_lab.comparison.measurements import (
@@ -27,10 +27,12 @@ from antecede_lab.comparison.measurements import (
 from antecede_lab.comparison.traffic import dense_situation
 from antecede_lab.comparison.verdicts import (
     CONFIRMED,
+    OUTCOMES,
     QUALIFIED,
     REFUTED,
     ClaimVerdict,
     observe,
+    outcomes_of_table,
     verdicts_on,
 )
 
@@ -88,16 +90,25 @@ def all_verdicts(campaign: Campaign) -> list[JudgedClaim]:
     ]
 
 
+PAPER: Final = "The paper's Table 1, measured"
+CONTRIBUTIONS: Final = "Beside it, judged by its last column"
+OTHERS: Final = "Others, in the same rows"
+
+
 def paper_tables(campaign: Campaign) -> list[TextTable]:
     """The paper's table with what was measured, and below it the protocols it does not have."""
-    ours = [one for one in campaign.entrants if one.name in COLUMNS]
-    others = [one for one in campaign.entrants if one.name not in COLUMNS]
-    tables: list[TextTable] = []
-    if ours:
-        tables.append(paper_table("The paper's Table 1, measured", ours, campaign.readings))
-    if others:
-        tables.append(paper_table("Others, in the same rows", others, campaign.readings))
-    return tables
+    parts: dict[str, list[Entrant]] = {PAPER: [], CONTRIBUTIONS: [], OTHERS: []}
+    for one in campaign.entrants:
+        part = PAPER if one.name in IN_TABLE else CONTRIBUTIONS if one.name in BESIDE else OTHERS
+        parts[part].append(one)
+    outcomes = outcomes_of_table(campaign.readings)
+    counts = ", ".join([f"{outcomes.count(outcome)} {outcome}" for outcome in OUTCOMES])
+    tally = f": {counts} of {counted(len(outcomes), 'cell')}"
+    return [
+        paper_table(title + (tally if title == PAPER else ""), entrants, campaign.readings)
+        for title, entrants in parts.items()
+        if entrants
+    ]
 
 
 def paper_table(title: str, entrants: list[Entrant], readings: Measurements) -> TextTable:

@@ -21,7 +21,7 @@ null message, which lets messages be delivered.
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Final, Self, final
@@ -34,6 +34,7 @@ from antecede.core.errors import LocalError
 from antecede.core.packets import Packet
 from antecede.core.process import CausalProcess
 from antecede_lab.catalogue import find_protocol
+from antecede_lab.comparison.hub import hub_figures
 from antecede_lab.comparison.traffic import (
     CALM_INTERVAL_NS,
     dense_situation,
@@ -193,6 +194,19 @@ def steps_per_copy(info: ProtocolInfo, processes: int, seed: int) -> tuple[float
     return tally.sender_steps(), tally.receiver_steps()
 
 
+def hub_steps(info: ProtocolInfo, processes: int) -> tuple[float, float]:
+    """Steps for the one message of a hub to which everybody else has said something to all."""
+    tally = LineTally(0, 1)
+
+    def counted(step: Callable[[], list[Effect]]) -> tuple[list[Effect], int]:
+        tally.start()
+        effects = step()
+        return effects, tally.stop()
+
+    figures = hub_figures(info, processes, counted)
+    return float(figures.sender), float(figures.receiver)
+
+
 CHILD: Final = """
 import json, sys
 from importlib.machinery import SOURCE_SUFFIXES, FileFinder, SourceFileLoader
@@ -208,7 +222,8 @@ def only_sources(folder):
 sys.path[:] = asked["path"]
 sys.path_hooks.insert(0, only_sources)
 from antecede_lab.comparison.line_counts import steps_here
-print(json.dumps(steps_here(asked["protocol"], asked["processes"], asked["seed"])))
+found = steps_here(asked["protocol"], asked["processes"], asked["seed"], asked["hub"])
+print(json.dumps(found))
 """
 
 
@@ -222,16 +237,17 @@ def can_count() -> bool:
     return (package_folder() / "core" / "packets.py").is_file()
 
 
-def count_steps(protocol: str, processes: int, seed: int) -> tuple[float, float]:
-    """Steps per copy at sender and receiver, of a protocol given by name."""
+def count_steps(protocol: str, processes: int, seed: int, hub: bool = False) -> tuple[float, float]:
+    """Steps per copy at sender and receiver, of a protocol given by name; `hub`: of a hub's."""
     if not compiled():
-        return steps_here(protocol, processes, seed)
+        return steps_here(protocol, processes, seed, hub)
     asked = {
         "package": str(package_folder()),
         "path": sys.path,
         "protocol": protocol,
         "processes": processes,
         "seed": seed,
+        "hub": hub,
     }
     ran = subprocess.run(
         [sys.executable, "-c", CHILD],
@@ -247,8 +263,9 @@ def count_steps(protocol: str, processes: int, seed: int) -> tuple[float, float]
     return float(sender), float(receiver)
 
 
-def steps_here(protocol: str, processes: int, seed: int) -> tuple[float, float]:
+def steps_here(protocol: str, processes: int, seed: int, hub: bool = False) -> tuple[float, float]:
     """The same in this process, which runs the sources."""
     if compiled():
         raise LocalError("compiled code executes no lines that could be counted")
-    return steps_per_copy(find_protocol(protocol), processes, seed)
+    info = find_protocol(protocol)
+    return hub_steps(info, processes) if hub else steps_per_copy(info, processes, seed)

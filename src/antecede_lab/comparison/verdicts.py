@@ -17,6 +17,7 @@ from typing import Final, TypeAlias, final
 from antecede_lab.comparison import claims
 from antecede_lab.comparison import measurements as measured
 from antecede_lab.comparison.claims import Claim, claims_about
+from antecede_lab.comparison.hub import HUB
 from antecede_lab.comparison.latency import unsettled_text
 from antecede_lab.comparison.long_runs import SERVICES, STREAM
 from antecede_lab.comparison.measurements import Measurements, Quantity, exponent, name_of
@@ -118,6 +119,8 @@ def see_growth(
     dense = exponent(dense_points)
     if dense is None:
         return None
+    at_hub = readings.series(protocol, quantity, HUB)
+    hub = exponent(at_hub)
     sparse = exponent(readings.series(protocol, quantity, NEIGHBOURS))
     detail = f"{span_text(dense_points, quantity.unit)}: n^{dense:.2f}"
     if sparse is not None:
@@ -126,6 +129,9 @@ def see_growth(
     if also is not None:
         others = readings.series(protocol, also, dense_situation)
         detail += f"; {span_text(others, also.unit)}"
+    if hub is not None:
+        detail += f"; made to carry all it can {span_text(at_hub, quantity.unit)}: n^{hub:.2f}"
+        dense = max(dense, hub)
     word = name_of(dense)
     if sparse is not None and name_of(sparse) != word:
         word += f", few peers {name_of(sparse)}"
@@ -345,6 +351,8 @@ OBSERVERS: Final[dict[str, Observe]] = {
 CONFIRMED: Final = "confirmed"
 QUALIFIED: Final = "qualified"
 REFUTED: Final = "refuted"
+OUTCOMES: Final = (CONFIRMED, QUALIFIED, REFUTED)
+"""From best to worst."""
 
 TOLERANCE: Final = 0.35
 """How far a measured power of n may be from the claimed one and still be the same growth."""
@@ -397,6 +405,21 @@ def verdicts_on(protocol: str, readings: Measurements) -> list[ClaimVerdict]:
         for claim in claims_about(protocol)
         if (observation := observe(claim.aspect, protocol, readings)) is not None
     ]
+
+
+def outcomes_of_table(readings: Measurements) -> list[str]:
+    """What became of each cell of the paper's table that was measured.
+
+    A cell of a column with two algorithms is as right as what it says of the worse of them.
+    """
+    outcomes: dict[tuple[str, int], str] = {}
+    for place, column in enumerate(claims.COLUMNS):
+        for protocol in column:
+            for verdict in verdicts_on(protocol, readings):
+                cell = verdict.claim.aspect, place
+                before = outcomes.get(cell, CONFIRMED)
+                outcomes[cell] = max(before, verdict.outcome, key=OUTCOMES.index)
+    return list(outcomes.values())
 
 
 def compare_with_claim(claim: Claim, observation: Observation) -> ClaimVerdict:

@@ -19,7 +19,7 @@ from antecede_audit.report.parts import ReportContents
 from antecede_audit.report.sources import file_kind, objects_in, read_json
 from antecede_lab.comparison import claims
 from antecede_lab.comparison import measurements as measured
-from antecede_lab.comparison.claims import COLUMNS, FOOTNOTES, TABLE
+from antecede_lab.comparison.claims import BESIDE, FOOTNOTES, IN_TABLE, TABLE
 from antecede_lab.comparison.documents import omission_table, series_tables
 from antecede_lab.comparison.long_runs import STREAM
 from antecede_lab.comparison.measurements import (
@@ -305,10 +305,11 @@ def comparison_sections(contents: ReportContents) -> Iterator[Section]:
 
 def comparison_section(comparison: Comparison, number: int) -> Section:
     """The table, its legend, and every figure that was measured."""
-    ours = [protocol for protocol in COLUMNS if protocol in comparison.protocols]
-    others = [protocol for protocol in comparison.protocols if protocol not in COLUMNS]
+    ours = [protocol for protocol in IN_TABLE if protocol in comparison.protocols]
+    beside = [protocol for protocol in BESIDE if protocol in comparison.protocols]
+    others = [one for one in comparison.protocols if one not in ours + beside]
     cells = Cells(comparison, f"cell-{number}")
-    tables = [cells.table(names) for names in (ours, others) if names]
+    tables = [cells.table(names) for names in (ours, beside, others) if names]
     body = joined(
         [
             paragraph(tally(comparison), class_="tally"),

@@ -4,7 +4,10 @@ Publications are bits; `past` says which ones happened before each, through publ
 words. A log is the state of an application: every publication that is in it, in order.
 """
 
+from antecede.groups import RoomId
 from tests.antecede.groups.world import SPAN, UP, Node, World
+
+UNKNOWN = RoomId("room")
 
 
 def judge(world: World) -> list[str]:
@@ -53,12 +56,21 @@ def judge_log(world: World, node: Node, log: tuple[int, ...], split: bool) -> li
             found += [
                 f"gap at {name}: {publication} without {cause}, of one that is not expelled here"
                 for cause in bits(missing & ~everything)
-                if not is_out(world.nodes[world.publisher[cause]], node)
+                if world.said_in[cause] == world.said_in[publication]
+                and not is_out(world.nodes[world.publisher[cause]], node)
             ]
-        if publication % SPAN and not (before >> (publication - 1)) & 1:
+        if not has_those_before(world, publication, before):
             found.append(f"hole at {name}: {publication} without the one before it, in {log}")
         before |= 1 << publication
     return found
+
+
+def has_those_before(world: World, publication: int, before: int) -> bool:
+    """Whether what the same publisher said last, in the same room, is there."""
+    for earlier in range(publication - 1, publication - publication % SPAN - 1, -1):
+        if world.said_in[earlier] == world.said_in[publication]:
+            return bool((before >> earlier) & 1)
+    return True
 
 
 def is_out(publisher: Node, node: Node) -> bool:
@@ -80,25 +92,41 @@ def judge_end(world: World) -> list[str]:
     found: list[str] = []
     if not any(is_member(one) for one in correct):
         return found  # The state is lost.
-    publishers = {one.index for one in correct}
-    for node in members:
-        found += [
-            f"lost at {node.name}{node.incarnation}: {publication}"
-            for publication, publisher in world.publisher.items()
-            if publisher in publishers and publication not in node.log
-        ]
-    expected = {(one.name, one.incarnation, one.joins) for one in members}
-    for node in members:
-        assert node.room is not None
-        view = {(one.name, int(one.incarnation), int(one.joins)) for one in node.room.members()}
-        if view != expected:
-            found.append(f"view at {node.name}{node.incarnation}: {view}, not {expected}")
+    for room in {id_of(one) for one in members}:
+        of_room = [one for one in members if id_of(one) == room]
+        found += judge_room(world, of_room, {one.index for one in correct})
     found += [
         f"{node.name}{node.incarnation} has not joined"
         for node in correct
         if node.room is not None and not node.room.is_complete
+        if any(is_member(one) and id_of(node) in (id_of(one), UNKNOWN) for one in correct)
     ]
     return found
+
+
+def judge_room(world: World, members: list[Node], publishers: set[int]) -> list[str]:
+    """(c) and (e), among those who are in one room."""
+    found: list[str] = []
+    expected = {(one.name, one.incarnation, one.joins) for one in members}
+    for node in members:
+        assert node.room is not None
+        found += [
+            f"lost at {node.name}{node.incarnation}: {publication}"
+            for publication, publisher in world.publisher.items()
+            if publisher in publishers
+            and world.said_in[publication] == id_of(node)
+            and publication not in node.log
+        ]
+        view = {(one.name, int(one.incarnation), int(one.joins)) for one in node.room.members()}
+        if view != expected:
+            found.append(f"view at {node.name}{node.incarnation}: {view}, not {expected}")
+    return found
+
+
+def id_of(node: Node) -> RoomId:
+    """Which room a member is in."""
+    assert node.room is not None
+    return node.room.room
 
 
 def is_member(node: Node) -> bool:

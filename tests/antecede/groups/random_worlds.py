@@ -24,19 +24,21 @@ class Budget:
     sponsors: int = 0
     restarts: int = 0
     rejoins: int = 0
+    failures: int = 0
+    """States that an application does not give, or whose bytes are damaged."""
 
     def left(self) -> list[str]:
-        """What may still happen."""
-        return [name for name in Budget.__slots__ if getattr(self, name) > 0]
+        """What may still happen, from outside."""
+        return [name for name in Budget.__slots__[:-1] if getattr(self, name) > 0]
 
 
 class Run:
     """The world of a seed, on its way."""
 
-    def __init__(self, seed: int, driver: Driver) -> None:
+    def __init__(self, seed: int, driver: Driver, *, has_two_rooms: bool = False) -> None:
         random = self.random = Random(seed)
-        founders = random.randint(1, 3)
-        self.world = World(founders, random.randint(1, 3), driver)
+        founders = random.randint(2 if has_two_rooms else 1, 3)
+        self.world = World(founders, random.randint(1, 3), driver, has_two_rooms=has_two_rooms)
         self.waiting = list(range(founders, len(self.world.nodes)))
         has_deaths = random.random() < 0.8
         self.budget = Budget(
@@ -47,6 +49,7 @@ class Run:
             sponsors=random.choice([0, 1, 3]),
             restarts=random.choice([0, 0, 1, 2, 4]),
             rejoins=random.choice([0, 1, 2]),
+            failures=random.choice([0, 0, 0, 2]),
         )
         self.rate = random.choice([0.08, 0.2, 0.4])
 
@@ -61,6 +64,15 @@ class Run:
             return ["endless: it does not come to rest"]
         return judge(self.world)
 
+    def say_goodbye(self) -> list[str]:
+        """Every member says one thing more; what is wrong then."""
+        for node in self._up():
+            if node.room is not None and node.room.may_publish():
+                self.world.do(("publish", node.index, 0))
+        if not self._come_to_rest():
+            return ["endless: it does not come to rest"]
+        return judge(self.world)
+
     def _go_on(self) -> bool:
         """Something that happens by itself; whether there was anything."""
         actions = self.world.progress()
@@ -69,6 +81,9 @@ class Run:
         action = self.random.choice(actions)
         if action[0] == "ask":
             action = self._ask(self.world.nodes[action[1]])
+        elif action[0] in ("made", "bytes") and self.budget.failures:
+            self.budget.failures -= 1
+            action = ("fail" if action[0] == "made" else "lose", action[1], 0)
         self.world.do(action)
         return True
 
@@ -78,6 +93,11 @@ class Run:
         if node.room.names() and self.random.random() < 0.8:
             return ("ask", node.index, 0)
         found = self._members() or self._up()
+        if node.room.room.creator:
+            found = [one for one in found if one.room and one.room.room == node.room.room]
+        if not found:
+            # Nobody is left in the room that has taken it in once.
+            return ("despair", node.index, 0)
         return ("ask", node.index, 1 + self.random.choice(found).index)
 
     def _up(self) -> list[Node]:
@@ -182,6 +202,17 @@ class Run:
 def findings(seed: int, driver: Driver) -> list[str]:
     """What is wrong in the world of this seed."""
     return Run(seed, driver).run()
+
+
+def findings_of_two_rooms(seed: int, driver: Driver) -> list[str]:
+    """What is wrong where two rooms have the same name, and joiners ask in either.
+
+    Who asked in both is told to have left the one when it gets the next word from there.
+    """
+    run = Run(seed, driver, has_two_rooms=True)
+    run.budget.crashes = run.budget.expulsions = 0
+    run.run()
+    return run.say_goodbye()
 
 
 def driver_of(seed: int) -> Driver:

@@ -8,16 +8,21 @@ from tests.antecede.groups.test_stories import FAILING
 from tests.antecede.groups.world import Driver
 
 TOLD = {name for names in FAILING.values() for name in names}
-RARE = {"out is applied once", "the mark of any attempt counts"}
-"""The first does not come about on this network: N4 is told to a room on its own. The second goes
-wrong in 4 of 8,000 worlds."""
+RARE = {
+    "snapshots are merged": 375,
+    "the mark of any attempt counts": 3_168,
+    "what is known is replaced": 861,
+}
+"""A world that goes wrong: without the mark's attempt 2 in 8,000 do, without what is known 11 in
+6,000."""
 
-LOOKED_AT = 600
+ON_ITS_OWN = "out is applied once"
+"""On this network it does not come about: N4 is told to a room on its own."""
+
+LOOKED_AT = 200
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in MUTANTS if name not in TOLD and name not in RARE]
-)
+@pytest.mark.parametrize("name", sorted({*MUTANTS} - TOLD - {*RARE, ON_ITS_OWN}))
 def test_without_a_rule_random_worlds_go_wrong(name: str) -> None:
     driver = mutant(name)
 
@@ -32,10 +37,9 @@ def goes_wrong(driver: Driver, seed: int) -> bool:
         return True
 
 
-def test_the_mark_of_an_earlier_attempt_does_not_count() -> None:
-    driver = mutant("the mark of any attempt counts")
-
-    assert any(findings(seed, driver) for seed in range(1_040, 1_060))
+@pytest.mark.parametrize("name", RARE)
+def test_without_a_rule_one_of_thousands_of_worlds_goes_wrong(name: str) -> None:
+    assert findings(RARE[name], mutant(name)) != []
 
 
 @pytest.mark.parametrize("name", [*UNNEEDED, BEGINS_AGAIN])

@@ -7,7 +7,9 @@ from antecede.groups import (
     Ask,
     AskLater,
     Complete,
+    Completed,
     Contact,
+    Dropped,
     FetchSnapshot,
     Gone,
     Join,
@@ -26,7 +28,8 @@ from antecede.groups import (
     answer_outside,
 )
 from antecede.groups.effects import Effect
-from antecede.groups.room import ANOTHER_ROOM, NO_SUCH_ROOM
+from antecede.groups.room import ANOTHER_ROOM, HELD_BYTES_MAX, NO_SUCH_ROOM, TOO_MUCH
+from antecede.groups.state import room_state
 from tests.antecede.groups.judge import is_split, judge
 from tests.antecede.groups.mutants import mutant
 from tests.antecede.groups.stories import STORIES, Story
@@ -230,3 +233,79 @@ def test_who_is_not_in_a_room_says_so() -> None:
     assert answer_outside(ask, ALICE) == [Send(refuse, ("bob",))]
     assert answer_outside(join, ALICE) == [Send(Leave(ROOM, ALICE), ("bob",))]
     assert answer_outside(Leave(ROOM, BOB), ALICE) == []
+
+
+def test_what_was_meant_for_a_former_life_is_not_heeded() -> None:
+    """Attempts of every incarnation begin at 1, and words are sent to names."""
+    again = MemberId("carol", 2, 1)
+    room = Room(ROOM, again, HERE, {})
+    room.ask("bob")
+    known = dict.fromkeys([BOB, CAROL], HERE)
+
+    assert room.on_word(Snapshot(ROOM, BOB, CAROL, 1, {}, known, [], {}, 0, b"")) == []
+    assert room.on_word(Complete(ROOM, BOB, CAROL, 1)) == []
+    assert room.on_word(Refuse(ROOM, BOB, CAROL, 1, "")) == []
+    assert room.snapshot_fetched(1) == []
+    assert not room.is_complete
+    assert room.attempt == 1
+
+
+def test_who_comes_and_goes_for_ever_is_kept_once() -> None:
+    """A room remembers one entry per name, whatever happened to it."""
+    room = Room.found(ROOM, ALICE, HERE, {})
+    for life in range(1, 4):
+        for joins in range(1, 30):
+            room.on_word(Ask(ROOM, MemberId("bob", life, joins), HERE, joins))
+            room.snapshot_made(0, b"")
+            room.on_word(said(MemberId("bob", life, joins), 1))
+            room.finished()
+            if joins % 2:
+                room.on_word(Leave(ROOM, MemberId("bob", life, joins)))
+        room.on_expelled("bob", life)
+
+    state = room.state()
+    assert (list(state.known), state.left, state.expelled) == ([ALICE], [], {"bob": 3})
+    assert (state.att, state.cnt) == ({}, {})
+    assert room.members() == (ALICE,)
+
+
+def test_somebody_who_joined_again_is_not_let_in_as_before() -> None:
+    before, again = MemberId("bob", 1, 1), MemberId("bob", 1, 2)
+    room = Room.found(ROOM, ALICE, HERE, {})
+    room.on_word(Ask(ROOM, again, HERE, 1))
+    room.snapshot_made(0, b"")
+
+    assert room.on_word(Ask(ROOM, before, HERE, 9)) == []
+    assert room.on_word(said(before, 1)) == [Dropped(before)]
+    assert room.on_word(said(before, 2)) == []
+    assert room.members() == (ALICE, again)
+
+
+def test_a_room_survives_as_its_state() -> None:
+    """Bob sponsors nobody after a restart, and says so; his backlog comes again, once."""
+    room = joiner()
+    room.on_word(snapshot())
+    room.on_word(said(ALICE, 1))
+    room.on_word(said(DAVE, 1))
+    room.on_word(Complete(ROOM, BOB, CAROL, 1))
+    completed = next(one for one in room.snapshot_fetched(1) if isinstance(one, Completed))
+    room.finished()
+
+    again = Room.restored(room_state(room.state().to_bytes()), completed.backlog)
+    assert again.restarted() == [Show(said(DAVE, 1))]
+    assert again.finished() == []
+    once_more = Room.restored(room_state(again.state().to_bytes()), completed.backlog)
+    assert once_more.restarted() == []
+    assert once_more.members() == room.members()
+
+
+def test_who_has_to_keep_too_much_begins_again() -> None:
+    room = joiner()
+    room.on_word(snapshot())
+    payload = bytes(HELD_BYTES_MAX // 2)
+    assert room.on_word(said(ALICE, 1, payload)) == []
+    effects = room.on_word(Pass(ROOM, BOB, CAROL, 1, said(DAVE, 1, payload)))
+
+    assert effects == [Refused("bob", TOO_MUCH), AskLater(1)]
+    assert room.on_word(Complete(ROOM, BOB, CAROL, 1)) == []
+    assert not room.is_complete

@@ -49,6 +49,7 @@ SPAN: Final = 512
 """At most so many messages, and publications, of one node: the bits of their sets."""
 
 ROOM: Final = RoomId("room", "a", 7)
+OTHER_ROOM: Final = RoomId("room", "b", 7)
 
 UP: Final = "up"
 DOWN: Final = "down"
@@ -189,7 +190,14 @@ class Node:
 class World:
     """Nodes, and what is under way between them."""
 
-    def __init__(self, founders: int, joiners: int, driver: Driver = Driver()) -> None:  # noqa: B008 - frozen
+    def __init__(
+        self,
+        founders: int,
+        joiners: int,
+        driver: Driver = Driver(),  # noqa: B008 - frozen
+        *,
+        has_two_rooms: bool = False,
+    ) -> None:
         self.driver = driver
         self.nodes: list[Node] = []
         self.messages: dict[int, Message] = {}
@@ -202,11 +210,15 @@ class World:
         self.past: dict[int, int] = {}
         """What happened before each publication."""
         self.publisher: dict[int, int] = {}
-        self.late_asks = 0
+        self.said_in: dict[int, RoomId] = {}
+        """In which room each publication was said."""
         for index in range(founders + joiners):
             self._add(chr(ord("a") + index), 1)
-        for one in self.nodes[:founders]:
-            self._found(one, self.nodes[:founders])
+        first = 1 if has_two_rooms else founders
+        for one in self.nodes[:first]:
+            self._found(one, ROOM, self.nodes[:first])
+        for one in self.nodes[first:founders]:
+            self._found(one, OTHER_ROOM, self.nodes[first:founders])
 
     def clone(self) -> "World":
         """The same, to go another way."""
@@ -218,6 +230,7 @@ class World:
         copy.answers = self.answers.copy()
         copy.past = self.past.copy()
         copy.publisher = self.publisher.copy()
+        copy.said_in = self.said_in.copy()
         return copy
 
     def _add(self, name: str, incarnation: int) -> Node:
@@ -226,11 +239,11 @@ class World:
         self.under_way.append({})
         return node
 
-    def _found(self, node: Node, founders: list[Node]) -> None:
+    def _found(self, node: Node, room: RoomId, founders: list[Node]) -> None:
         node.joins = 1
         known = {MemberId(one.name, one.incarnation, 1): Contact() for one in founders}
         known = {node.member: Contact(), **known}
-        state = RoomState(ROOM, node.member, MEMBER, False, "", 0, known, [], {}, {}, {})
+        state = RoomState(room, node.member, MEMBER, False, "", 0, known, [], {}, {}, {})
         node.room = self.driver.restored(state, ())
         node.peers = {one.name: one.incarnation for one in founders if one is not node}
 
@@ -316,6 +329,14 @@ class World:
                 self._finish(node)
             case "made":
                 self._made(node)
+            case "fail":
+                node.making = None
+                self._perform(node, room_of(node).snapshot_failed("it has raised"))
+                self._end_item(node)
+            case "lose":
+                assert node.fetching is not None
+                attempt, node.fetching = node.fetching[1], None
+                self._perform(node, room_of(node).snapshot_lost(attempt, "it is damaged"))
             case "submit":
                 send = node.waiting.pop(0)
                 self._submit(node, send.word, send.to)
@@ -325,6 +346,8 @@ class World:
                 self._bytes(node)
             case "ask":
                 self._ask(node, what)
+            case "despair":
+                node.wants_to_ask = False
             case "publish":
                 self.publish(node)
             case "join":
@@ -631,6 +654,7 @@ class World:
         node.published += 1
         self.past[bit] = node.knows
         self.publisher[bit] = node.index
+        self.said_in[bit] = room_of(node).room
         node.log.append(bit)
         node.knows |= 1 << bit
         node.has_published = node.shown is not None

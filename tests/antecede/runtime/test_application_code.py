@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import antecede
 from antecede.core.errors import LocalError
 from antecede.durability.unconfirmed import InboundMessage
 from antecede.events import PeerExpelled, Report
@@ -396,3 +397,42 @@ def test_a_round_trip_does_not_include_the_time_that_a_handler_took() -> None:
             assert len(alice.receive_ready()) == 8
 
     asyncio.run(asyncio.wait_for(story(), SECONDS))
+
+
+WRONG_CALLS: list[tuple[Callable[[Node], object], str]] = [
+    (lambda node: node.on_message(None), "a message handler is a function, not None"),  # type: ignore[arg-type] # a wrong call
+    (lambda node: node.on_event(5), "an event listener is a function, not 5"),  # type: ignore[arg-type] # a wrong call
+    (lambda node: node.try_send("ann", b"x", headers=["k"]), "headers map names to bytes"),  # type: ignore[arg-type] # a wrong call
+    (lambda node: node.expel("bob", 5), "a reason is a text, not 5"),  # type: ignore[arg-type] # a wrong call
+    (lambda node: node.meet(5), "no peer is called 5"),  # type: ignore[arg-type] # a wrong call
+    (lambda node: node.close(linger="bey"), "linger is one of released, bye, not 'bey'"),  # type: ignore[arg-type] # a wrong call
+]
+
+
+@pytest.mark.parametrize(("call", "said"), WRONG_CALLS)
+def test_a_wrong_call_is_refused_and_changes_nothing(
+    call: Callable[[Node], object], said: str
+) -> None:
+    async def make(node: Node) -> None:
+        called = call(node)
+        if isinstance(called, Awaitable):
+            await called
+
+    async def story() -> None:
+        async with TestNetwork() as network:
+            ann = await network.open_node("ann")
+            await network.open_node("bob")
+            await network.settle()
+            with pytest.raises(LocalError, match=said):
+                await make(ann)
+            await ann.send("ann", b"x")
+            assert (await ann.receive(SECONDS)).payload == b"x"
+            assert ann.peers == {"bob": "here"}
+            assert ann.stats().callback_failures == 0
+
+    asyncio.run(asyncio.wait_for(story(), SECONDS))
+
+
+def test_a_listener_that_is_none_is_refused_before_a_node_is_opened() -> None:
+    with pytest.raises(LocalError, match="an event listener is a function, not 5"):
+        antecede.open_node("ann", on_event=5)  # type: ignore[arg-type] # a wrong call

@@ -4,7 +4,7 @@ import asyncio
 import json
 import sys
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import fields, replace
 from importlib import import_module
@@ -229,6 +229,7 @@ class Silent:
     incarnation = 1
     address = Address("127.0.0.1", 9000)
     closed = False
+    rooms: Mapping[str, tuple[str, ...]] = {}
 
     def recent_events(self, since: int = 0) -> list[RecentEvent]:
         raise LookupError("no events", since)

@@ -8,14 +8,16 @@ from pathlib import Path
 import pytest
 
 from antecede import Peer, blocking, open_node
-from antecede.core.errors import AntecedeError, LocalError
+from antecede.core.errors import AntecedeError, LocalError, RemoteError
 from antecede.durability.unconfirmed import InboundMessage
-from antecede.events import Joined, Left, Report
+from antecede.events import Joined, Left, Report, SnapshotProgress
 from antecede.runtime.errors import JoinFailed, NotInRoom, TimedOut
 from antecede.runtime.node import Node
 from antecede.runtime.room import Room
+from antecede.runtime.room_streams import SECRET_BYTES, StateStream, fetch_stream
 from antecede.runtime.security.keys import new_secret
 from antecede.runtime.typed_node import JsonCodec, TypedNode
+from antecede.testing import TestNetwork
 
 WAIT = 30.0
 """Seconds after which a test has failed; nothing here takes long."""
@@ -486,3 +488,83 @@ def test_rooms_are_counted() -> None:
         assert (alice.stats().rooms, bob.stats().rooms, alice.stats().joiners) == (2, 1, 0)
 
     with_nodes("alice bob", work)
+
+
+LARGE = bytes(range(256)) * (1 << 11)
+"""512 KiB: worth a connection of its own."""
+
+
+def test_a_large_state_is_sealed_where_nodes_have_keys() -> None:
+    async def run() -> None:
+        key = new_secret()
+        async with (
+            open_node("alice", cluster_key=key, accept_unknown="anybody") as alice,
+            open_node("bob", cluster_key=key, peers={"alice": alice.address}) as bob,
+        ):
+            states: list[bytes] = []
+            progress: list[Report] = []
+            bob.on_event(progress.append)
+            await alice.join("log", snapshot=lambda: LARGE)
+            await bob.join("log", via="alice", restore=states.append)
+            assert states == [LARGE]
+            assert [one for one in progress if isinstance(one, SnapshotProgress)]
+            await until(lambda: alice._rooms.states.bytes_held() == 0)
+
+    asyncio.run(asyncio.wait_for(run(), WAIT))
+
+
+def test_where_no_connection_can_be_made_a_large_state_comes_in_messages() -> None:
+    async def run() -> None:
+        async with TestNetwork() as network:
+            alice, bob = await network.open_node("alice"), await network.open_node("bob")
+            states: list[bytes] = []
+            await alice.join("log", snapshot=lambda: LARGE)
+            await bob.join("log", via="alice", restore=states.append)
+            assert states == [LARGE]
+
+    asyncio.run(asyncio.wait_for(run(), WAIT))
+
+
+def test_a_wrong_secret_gets_no_state() -> None:
+    async def run() -> None:
+        stream = StateStream(LARGE, sealed=True, ended=lambda: None)
+        port = await stream.listen("127.0.0.1")
+        for secret, sealed in ((bytes(SECRET_BYTES), True), (stream.secret, False)):
+            with pytest.raises((EOFError, OSError, RemoteError)):
+                await fetch_stream(
+                    "127.0.0.1", port, secret, len(LARGE), lambda _: None, sealed=sealed
+                )
+        stream.close()
+
+    asyncio.run(asyncio.wait_for(run(), WAIT))
+
+
+def test_a_node_that_closes_gives_its_state_to_whom_it_has_taken_in() -> None:
+    async def work(alice: Node, bob: Node, carol: Node) -> None:
+        states: list[bytes] = []
+        await alice.join("log", snapshot=lambda: LARGE)
+        await bob.join("log", via="alice", snapshot=lambda: LARGE)
+        joining = asyncio.create_task(carol.join("log", via="alice", restore=states.append))
+        await until(lambda: alice.stats().joiners > 0 or joining.done())
+        await alice.close()
+        await joining
+        assert states == [LARGE]
+
+
+def test_a_member_that_crashed_comes_back_at_another_address_through_any_member() -> None:
+    """The others know where it was, and only the one that it asks where it is."""
+
+    async def work(alice: Node, bob: Node, carol: Node) -> None:
+        await alice.join("lobby")
+        at_bob = await bob.join("lobby", via="alice")
+        await carol.join("lobby", via="alice")
+        while set(at_bob.members) != {"alice", "bob", "carol"}:
+            await asyncio.sleep(0.005)
+        carol.abandon()
+        async with open_node("carol", peers={"alice": alice.address}) as again:
+            at_carol = await again.join("lobby", via="alice")
+            assert set(at_carol.members) == {"alice", "bob", "carol"}
+            await at_bob.send(b"welcome back")
+            assert (await at_carol.receive(timeout=5)).payload == b"welcome back"
+
+    with_nodes("alice bob carol", work)

@@ -133,6 +133,27 @@ def test_only_events_that_were_not_told_before_are_told_again() -> None:
     asyncio.run(story())
 
 
+def test_rooms_are_told_with_their_members() -> None:
+    async def story() -> None:
+        async with AsyncExitStack() as stack:
+            ann, bob = await met(stack, "ann", "bob")
+            assert ann.rooms == {}
+            lobby = await ann.join("lobby")
+            await bob.join("lobby", via="ann")
+            while len(lobby.members) < 2:
+                await asyncio.sleep(0.01)
+            [at_ann] = [one.http for one in bob.stats().peers if one.name == "ann"]
+            state = await state_at(at_ann)
+            assert state["rooms"] == [
+                {"name": "lobby", "members": ["ann", "bob"], "state": "joined"}
+            ]
+            assert state["figures"]["rooms"] == 1
+            assert "bob is in the room 'lobby'" in [one["text"] for one in state["events"]]
+            assert sorted(bob.rooms["lobby"]) == ["ann", "bob"]
+
+    asyncio.run(asyncio.wait_for(story(), SECONDS))
+
+
 def test_who_waits_for_whom_is_told_with_what_is_held_back_and_when_it_goes_on() -> None:
     async def story() -> None:
         network = TestNetwork()
@@ -163,6 +184,14 @@ def test_events_that_come_with_every_message_are_one_that_counts() -> None:
     assert (out.count, out.at_s, out.number) == (1000, 1005.0, 1001)
     assert out.text == "1,000 messages left out bob, which was away"
     assert recent.since(1000) == [out]
+
+
+def test_of_a_state_that_comes_only_the_last_word_is_known() -> None:
+    recent = RecentEvents()
+    for received in range(100):
+        recent.note_report(events.SnapshotProgress("bob", "lobby", received, 99))
+    [last] = recent.since(0)
+    assert last.text == "the state of the room 'lobby' comes from bob: 99 of 99 bytes"
 
 
 def test_the_oldest_events_are_forgotten() -> None:

@@ -133,6 +133,7 @@ def test_a_node_offers_what_is_for_applications_and_nothing_else() -> None:
         "reload",
         "remove_peer",
         "request",
+        "rooms",
         "send",
         "send_buffered",
         "set_keys",

@@ -14,12 +14,12 @@ from antecede.eventlog import Event
 from antecede.eventlog.parquet import event_schema
 from antecede.eventlog.rules import JUDGED, check_row
 from antecede_audit import judge
-from antecede_audit.judging import Order
+from antecede_audit.judging import Order, check_log
 from antecede_audit.judging.finding_tables import DUPLICATES, INVENTIONS, LOSSES, VIOLATIONS
 from antecede_audit.judging.summary import TABLES
 from antecede_audit.judging.verdict import Findings
 from antecede_audit.spark.audit import AuditTables
-from tests.antecede.eventlog.sample_logs import small_rows
+from tests.antecede.eventlog.sample_logs import small_log, small_rows
 from tests.antecede_audit.judging.random_logs import chaos, runs, traced
 from tests.antecede_audit.judging.random_traffic import hectic, in_traces
 from tests.antecede_audit.spark.logs_on_disk import Rows, by_run, oracle_of
@@ -128,6 +128,15 @@ def test_what_no_event_log_may_say_is_refused(change: dict[str, object], said: s
     with pytest.raises(LocalError) as caught:
         judge(pa.Table.from_pylist(rows))
     assert str(caught.value).startswith(said)
+
+
+def test_an_order_that_nobody_knows_is_refused() -> None:
+    events = pa.Table.from_pylist(small_rows(), event_schema())
+    wrong: Order = "traces"  # type: ignore[assignment] # that is what is refused
+    with pytest.raises(LocalError, match="process, trace, not 'traces'"):
+        judge(events, wrong)
+    with pytest.raises(LocalError, match="process, trace, not 'traces'"):
+        check_log(small_log(), order=wrong)
 
 
 def test_where_events_contradict_the_clock_the_summary_says_so() -> None:

@@ -39,6 +39,9 @@ KINDS: Final[dict[type[Report], str]] = {
 }
 """What events are called in one word."""
 
+COUNTED: Final = ("undeliverable", "progress")
+"""Those that may come with every message: the last of them stands for those right before it."""
+
 HELD_BACK: Final = "held_back"
 GOES_ON: Final = "goes_on"
 """And those that are no `Report`: messages are held back for long, and are not any more."""
@@ -88,8 +91,8 @@ class RecentEvents:
         """An event of the application has happened."""
         kind, peer, count = KINDS[type(report)], report.name, count_of(report)
         last = self._events[-1] if self._events else None
-        if count and last is not None and (last.kind, last.peer) == (kind, peer):
-            # It counts on, under a new number: who has asked before is told again.
+        if kind in COUNTED and last is not None and (last.kind, last.peer) == (kind, peer):
+            # It goes on, under a new number: who has asked before is told again.
             self._events.pop()
             count += last.count
         self.note(kind, peer, text_of(report, count), count)

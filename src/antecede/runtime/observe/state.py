@@ -5,7 +5,8 @@ with the number of peers, and the loop gets a turn after some of them.
 """
 
 import time
-from dataclasses import asdict, fields, is_dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
 from typing import Final, Protocol
 
 from antecede.runtime.config.addresses import Address
@@ -21,7 +22,7 @@ LINES_MAX: Final = 50
 """Of what waits, at most 50 lines are told in words; `/explain` has all of them."""
 
 PEER_FIELDS: Final = tuple(item.name for item in fields(PeerStats))
-NOT_FIGURES: Final = ("name", "peers", "rooms", "journal")
+NOT_FIGURES: Final = ("name", "peers", "journal")
 """Fields of `Stats` that are told elsewhere."""
 
 FIGURES: Final = tuple(item.name for item in fields(Stats) if item.name not in NOT_FIGURES)
@@ -46,6 +47,10 @@ class StateSource(MetricsSource, Protocol):
     def closed(self) -> bool:
         """Whether it has left."""
 
+    @property
+    def rooms(self) -> Mapping[str, Sequence[str]]:
+        """Its rooms, and who is in them."""
+
     def recent_events(self, since: int = 0) -> list[RecentEvent]:
         """What has lately happened, after the event of this number."""
 
@@ -66,7 +71,7 @@ async def state_of(node: StateSource, since: int = 0) -> dict[str, object]:
         "figures": {name: getattr(stats, name) for name in FIGURES},
         "journal": asdict(stats.journal),
         "peers": await peer_objects(stats),
-        "rooms": [as_object(room) for room in getattr(stats, "rooms", ())],
+        "rooms": [room_object(name, members) for name, members in node.rooms.items()],
         "waits": wait_objects(explanation),
         "text": str(explanation).splitlines()[:LINES_MAX],
         "events": [event_object(event, time.monotonic()) for event in node.recent_events(since)],
@@ -100,6 +105,10 @@ def event_object(event: RecentEvent, now_s: float) -> dict[str, object]:
     }
 
 
-def as_object(value: object) -> object:
-    """A room as JSON has it."""
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+def room_object(name: str, members: Sequence[str]) -> dict[str, object]:
+    """A room, and who is in it."""
+    return {
+        "name": name,
+        "members": list(members),
+        "state": "joined" if members else "joining",
+    }
