@@ -397,13 +397,30 @@ def pipeline() -> str:
     return table(["one way", *heads], rows)
 
 
+def many() -> str:
+    """Thousands of processes behind one socket."""
+    rows = [
+        [
+            count(setting.removeprefix("many.")),
+            count(row["messages_per_cpu_s"]),
+            row["bytes_per_message"],
+            row["kb_per_process"],
+        ]
+        for setting, row in settings_of("many").items()
+    ]
+    heads = ["processes per host", "messages per second of processor", "bytes per message"]
+    return table([*heads, "kB per process"], rows)
+
+
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "hub": ("docs/COMPARISON.md", hub),
     "pipeline": ("docs/COMPARISON.md", pipeline),
+    "many": ("docs/COMPARISON.md", many),
     "facts-latency": ("docs/protocols/facts.md", facts_latency),
     "facts-losses": ("docs/protocols/facts.md", facts_losses),
     "facts-stalled": ("docs/protocols/facts.md", facts_stalled),
     "groups": ("docs/protocols/hybrid.md", groups),
+    "against-rst": ("docs/EVALUATION.md", evaluation_tables.against_rst_table),
     "claims": ("docs/REPRODUCE.md", lambda: table_of_claims(read_claims())),
     "steps": ("bench/README.md", partial(steps, "steps", "processes", "processes")),
     "unacked-steps": (
