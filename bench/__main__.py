@@ -44,6 +44,7 @@ BENCHMARKS: Final = {
     "fairness": Benchmark("bench.fairness", "What a quiet member sees of floods."),
     "membership": Benchmark("bench.membership", "What absent members do to the others."),
     "agents": Benchmark("bench.agents", "Agents in rooms, beside three other ways to talk."),
+    "agents-load": Benchmark("bench.agents_load", "50 agents in one room for minutes."),
     "key-costs": Benchmark("bench.key_costs", "Processor time of encryption and handshakes."),
     "steps": Benchmark(
         "bench.steps", "Executed lines per message, by processes and unacked messages.", True
@@ -62,6 +63,7 @@ BENCHMARKS: Final = {
     "pipeline": Benchmark(
         "bench.pipeline", "A pipeline against distance: nodes, MF, Cykas, TCP; needs root."
     ),
+    "many": Benchmark("bench.many", "Thousands of causal processes behind one socket."),
     "structures": Benchmark("bench.structures", "Sliding structures, ours and the paper's.", True),
     "hub": Benchmark("bench.hub", "The upper bounds of RST and KS, reached."),
     "trees": Benchmark("bench.trees", "Trees: payloads, load of the root, failures."),

@@ -18,7 +18,7 @@ from antecede.build_mode import compiled
 from antecede.version import __version__
 
 if TYPE_CHECKING:
-    from antecede import blocking, errors, events, testing
+    from antecede import blocking, errors, events, shared, testing
     from antecede.core.errors import AntecedeError, BufferFull, LocalError
     from antecede.durability.unconfirmed import InboundMessage as Message
     from antecede.runtime.config.addresses import Address
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from antecede.runtime.config.settings import Settings
     from antecede.runtime.node import Node
     from antecede.runtime.opening import open_node
+    from antecede.runtime.room import Room
 
 __all__ = [
     "Address",
@@ -35,6 +36,7 @@ __all__ = [
     "Message",
     "Node",
     "Peer",
+    "Room",
     "Settings",
     "__version__",
     "blocking",
@@ -42,6 +44,7 @@ __all__ = [
     "errors",
     "events",
     "open_node",
+    "shared",
     "testing",
 ]
 
@@ -53,12 +56,13 @@ HOMES: Final = {
     "Message": ("antecede.endpoint.inbox", "InboundMessage"),
     "Node": ("antecede.runtime.node", "Node"),
     "Peer": ("antecede.runtime.config.peers", "Peer"),
+    "Room": ("antecede.runtime.room", "Room"),
     "Settings": ("antecede.runtime.config.settings", "Settings"),
     "open_node": ("antecede.runtime.opening", "open_node"),
 }
 """Where the public names live."""
 
-MODULES: Final = ("blocking", "errors", "events", "testing")
+MODULES: Final = ("blocking", "errors", "events", "shared", "testing")
 
 
 def __getattr__(name: str) -> object:

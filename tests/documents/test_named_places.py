@@ -28,7 +28,7 @@ TO_BE_WRITTEN = {
     "docs/EVALUATION.md": {"tables/traces.csv", "evaluation/EVALUATION.md"},
     "docs/guides/service-mesh.md": {"mesh.toml"},
     "docs/guides/your-own-protocol.md": {"patient.py"},
-    "docs/tutorial.md": {"hello.py"},
+    "docs/tutorial.md": {"hello.py", "chatter.py"},
     "docs/decisions/archive/0130-out-folders-belong-to-their-owners.md": {"notes.txt"},
     "src/antecede_lab/evaluate/evaluate.py": {"OUT/EVALUATION.md"},
 }

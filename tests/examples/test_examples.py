@@ -153,16 +153,22 @@ def test_replicas_differ_without_order() -> None:
     assert len({replica.partition(": ")[2] for replica in replicas}) > 1
 
 
-@pytest.mark.parametrize(("order", "too_early"), [("hybrid", 0), ("none", 8)])
-def test_comments_overtake_the_document_only_without_order(order: str, too_early: int) -> None:
-    """The copies are equal in the end in both cases: that much the CRDT does alone."""
+def test_comments_never_overtake_the_document_and_a_late_editor_has_all_of_it() -> None:
     pytest.importorskip("pycrdt", reason="the Python package pycrdt is not installed")
-    assert output_of("crdt_document.py", order).splitlines() == [
+    assert output_of("crdt_document.py").splitlines() == [
         "all copies are equal: True",
-        "alice: 0 comments on what was not there yet",
-        "bob: 0 comments on what was not there yet",
-        f"carol: {too_early} comments on what was not there yet",
+        *(
+            f"{name}: 0 comments on what was not there yet"
+            for name in ("alice", "bob", "carol", "dave")
+        ),
     ]
+
+
+def test_agents_decide_although_one_crashes_and_one_comes_late() -> None:
+    *said, early = output_of("agents_room.py").splitlines()
+    assert said.count("ada: decided: we move") == 1
+    assert said[-1].endswith("the first of them 'ada: shall we move?'")
+    assert early == "words that came too early: 0"
 
 
 def test_an_outbox_loses_nothing_and_repeats_nothing_over_crashes() -> None:

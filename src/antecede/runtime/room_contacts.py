@@ -13,6 +13,7 @@ from antecede.core.errors import LocalError
 from antecede.core.process import NEVER_NS
 from antecede.endpoint.endpoint import Endpoint
 from antecede.groups import Contact, Join, MemberId, Snapshot, Word
+from antecede.membership.contact import Contact as PeerContact
 from antecede.runtime.carriers.carrier import Carrier
 from antecede.runtime.config.addresses import Address, CarriedAddress, is_name, parse_address
 from antecede.runtime.config.settings import Settings
@@ -41,6 +42,8 @@ class RoomContacts:
         self._contacts: Final = endpoint.directory.by_name
         self._known: Final = known
         self._carrier: Final = carrier
+        # Those whose addresses are known from members.
+        self._introduced: Final[set[str]] = set()
         # Until when those are waited for who were named and have not been met.
         self._until: Final[dict[tuple[str, int], int]] = {}
 
@@ -110,8 +113,14 @@ class RoomContacts:
         if known is None:
             keys = (PublicKey(told.key),) if told.key and self._settings.key is not None else ()
             self._known.add(name, address, keys)
-        elif known.address is None and address is not None:
+            self._introduced.add(name)
+        elif address is not None and (known.address is None or self._has_moved(known, address)):
             self._known.locate(name, address)
+            self._introduced.add(name)
+
+    def _has_moved(self, known: PeerContact, told: Address) -> bool:
+        """Whether a peer restarts elsewhere; where the application has said it is, it is."""
+        return known.name in self._introduced and known.address != self._carrier.resolve(told)
 
     def is_settled(self, member: MemberId) -> bool:
         """Whether it is met in that life, or expelled: nobody waits for it any more."""

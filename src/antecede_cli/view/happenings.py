@@ -4,6 +4,8 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Final
 
+from antecede.runtime.observe.recent_events import COUNTED
+
 HAPPENINGS_MAX: Final = 1_000
 """The last 1,000 are remembered."""
 
@@ -38,13 +40,16 @@ class Happenings:
 
     def add(self, node: str, at_s: float, kind: str, peer: str, text: str) -> None:
         """A node says that this has happened at this time."""
-        what = (kind, peer, text)
+        # What counts on is the same with another number in its text, and each node counts.
+        counts = kind in COUNTED
+        what = (kind, peer, node if counts else text)
         latest = self._latest.get(what)
         known = None if latest is None else self._known.get(latest)
         if known is not None and abs(known.at_s - at_s) <= TOGETHER_S:
             if node not in known.nodes:
                 known.nodes.append(node)
-            known.at_s = min(known.at_s, at_s)
+            known.at_s = max(known.at_s, at_s) if counts else min(known.at_s, at_s)
+            known.text = text
             return
         self._number += 1
         key = (*what, self._number)

@@ -15,9 +15,6 @@ STYLES: Final = ("page.css",)
 REPLAY_STYLES: Final = ("page.css", "charts.css", "spacetime.css")
 """What it has in common with reports."""
 
-REPLAY_SCRIPTS: Final = tuple(name for name in document.SCRIPTS if name != "charts.js")
-"""The spacetime diagram of reports, with what wakes it."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:

@@ -17,7 +17,7 @@ from antecede.runtime.node import Node
 from antecede.runtime.observe.chains import Chain, chains
 from antecede.runtime.observe.durations import Durations
 from antecede.runtime.observe.explain import blocked_by, explain
-from antecede.runtime.observe.http_server import serve_metrics
+from antecede.runtime.observe.http_server import PATHS, serve_metrics
 from antecede.testing import TestNetwork
 from tests.antecede.endpoint.endpoints import ANN, BOB, CAT, DAN, SECOND, Group, session_of, submit
 from tests.antecede.runtime.test_metrics import fetch, samples
@@ -240,7 +240,7 @@ def test_a_closed_node_is_neither_well_nor_ready() -> None:
             for path in ("healthz", "readyz"):
                 assert (await fetch(*server.address, f"GET /{path}"))[0] == 503
             status, _, body = await fetch(*server.address, "GET /")
-            assert (status, body) == (404, b"there are /metrics, /healthz, /readyz and /explain\n")
+            assert (status, body) == (404, f"there are {PATHS}\n".encode())
 
     run(story())
 

@@ -550,4 +550,21 @@ def test_a_node_that_closes_gives_its_state_to_whom_it_has_taken_in() -> None:
         await joining
         assert states == [LARGE]
 
+
+def test_a_member_that_crashed_comes_back_at_another_address_through_any_member() -> None:
+    """The others know where it was, and only the one that it asks where it is."""
+
+    async def work(alice: Node, bob: Node, carol: Node) -> None:
+        await alice.join("lobby")
+        at_bob = await bob.join("lobby", via="alice")
+        await carol.join("lobby", via="alice")
+        while set(at_bob.members) != {"alice", "bob", "carol"}:
+            await asyncio.sleep(0.005)
+        carol.abandon()
+        async with open_node("carol", peers={"alice": alice.address}) as again:
+            at_carol = await again.join("lobby", via="alice")
+            assert set(at_carol.members) == {"alice", "bob", "carol"}
+            await at_bob.send(b"welcome back")
+            assert (await at_carol.receive(timeout=5)).payload == b"welcome back"
+
     with_nodes("alice bob carol", work)

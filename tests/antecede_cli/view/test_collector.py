@@ -286,6 +286,11 @@ def test_what_many_nodes_have_seen_has_happened_once() -> None:
     found = [(one.at_s, one.nodes) for one in happenings.last()]
     assert found == [(100.0 + 2 * TOGETHER_S, ["ann"]), (100.0, ["ann", "bob", "cat"])]
     assert len(happenings.last("bob")) == 1
+    for number in range(5):
+        happenings.add("ann", 300.0 + 50 * number, "undeliverable", "dan", f"{number} left out")
+        happenings.add("bob", 300.0 + 50 * number, "undeliverable", "dan", f"{number} left out")
+    counted = [(one.at_s, one.text, one.nodes) for one in happenings.last()[:2]]
+    assert counted == [(500.0, "4 left out", ["ann"]), (500.0, "4 left out", ["bob"])]
     for number in range(2 * HAPPENINGS_MAX):
         happenings.add("ann", 1000.0 + number, "met", f"p{number}", "met")
     assert happenings.last("dan") == [], "the oldest are forgotten"

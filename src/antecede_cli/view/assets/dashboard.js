@@ -153,7 +153,7 @@ function countCards(whole) {
     .map(([status, count]) =>
       el("div", { class: `card count ${status}`, "data-key": status }, el("b", {}, String(count)), pill(status)),
     );
-  for (const figure of ["delivered", "held_back", "round_trip"]) {
+  for (const figure of ["delivered", "held_back", "round_trip"].filter((name) => name in whole.figures)) {
     const [title, unit] = whole.figures[figure];
     const values = whole.total[figure] ?? [];
     cards.push(
@@ -303,6 +303,7 @@ const NODE_COLUMNS = [
   ["spark", "", "wide"],
 ];
 const SORTABLE = new Set(["name", "status", "sent", "delivered", "buffered", "inbox", "held_back", "round_trip", "lost"]);
+const LIVE_ONLY = new Set(["since_s", "round_trip", "lost", "peers"]);
 const SILENT = new Set(["unreachable", "unknown", "away"]);
 
 /** @param {any[]} nodes @param {string[]} order */
@@ -318,7 +319,8 @@ function sortedNodes(nodes, order) {
 
 /** @param {any[]} nodes @param {any} whole @param {boolean} [sortable] */
 function nodesTable(nodes, whole, sortable = true) {
-  const heads = NODE_COLUMNS.map(([name, title, class_]) => {
+  const columns = NODE_COLUMNS.filter(([name]) => !LIVE_ONLY.has(name) || name in whole.figures || !board.replay);
+  const heads = columns.map(([name, title, class_]) => {
     const chosen = board.sort === name && sortable;
     const order = chosen ? (board.reverse ? "descending" : "ascending") : null;
     const text =
@@ -332,7 +334,7 @@ function nodesTable(nodes, whole, sortable = true) {
     el(
       "tr",
       { "data-key": node.name, class: node.status },
-      ...NODE_COLUMNS.map(([name, , class_]) => nodeCell(node, name, class_)),
+      ...columns.map(([name, , class_]) => nodeCell(node, name, class_)),
     ),
   );
   return el(
@@ -428,7 +430,7 @@ function roomsTable(rooms) {
 function nodePage(name, node, whole) {
   if (!node) return [part("gone", name, el("p", {}, "Nobody knows a node of this name any more."))];
   const facts = [
-    node.place ? `HTTP ${node.place}` : "no HTTP address",
+    node.place ? `HTTP ${node.place}` : board.replay ? "" : "no HTTP address",
     node.address ? `messages ${node.address}` : "",
     node.version ? `version ${node.version}` : "",
   ].filter(Boolean);
@@ -447,7 +449,7 @@ function nodePage(name, node, whole) {
       "section",
       { id: "node", "data-key": "node" },
       el("h2", {}, name),
-      el("p", {}, pill(node.status), ` for ${spanText(node.since_s)} `, el("span", { class: "quiet" }, facts.join(" · "))),
+      el("p", {}, pill(node.status), board.replay ? " " : ` for ${spanText(node.since_s)} `, el("span", { class: "quiet" }, facts.join(" · "))),
       node.reasons.length ? el("ul", { class: "reasons" }, ...node.reasons.map((/** @type {string} */ one) => el("li", {}, one))) : null,
       node.waits_for.length ? el("p", {}, "It waits for ", ...separated(node.waits_for.map((/** @type {string} */ one) => nameLink(one))), ".") : null,
     ),
