@@ -344,9 +344,10 @@ class Room:
             self._know(member, contact, effects)
         for member in snapshot.left:
             self._on_left(member, effects)
-        effects.append(
-            FetchSnapshot(snapshot.sender, self.attempt, snapshot.length, snapshot.digest)
-        )
+        if self.joining is joining:
+            effects.append(
+                FetchSnapshot(snapshot.sender, self.attempt, snapshot.length, snapshot.digest)
+            )
 
     def _on_pass(self, word: Pass, effects: list[Effect]) -> None:
         joining = self.joining
@@ -450,7 +451,7 @@ class Room:
         elif isinstance(word, Complete):
             self._on_complete(word, effects)
         else:
-            self._on_leave(word.sender, effects)
+            self._on_left(word.sender, effects)
 
     def _on_publication(self, publication: Publication, effects: list[Effect]) -> None:
         """A direct one: a joiner holds it; a member takes it, if it is from a member."""
@@ -600,11 +601,6 @@ class Room:
         mark = Mark(self.room, self.me, joiner, join.attempt)
         effects.append(Send(mark, (join.sender.name,)))
 
-    def _on_leave(self, member: MemberId, effects: list[Effect]) -> None:
-        self._on_left(member, effects)
-        if self.joining is not None and member.name == self.sponsor:
-            self._on_sponsor_gone(effects)
-
     def on_expelled(self, name: str, incarnation: int) -> list[Effect]:
         """The next of the queue is the report that these incarnations are expelled."""
         if self._shown is not None or self._asked is not None:
@@ -650,6 +646,15 @@ class Room:
         if was_there:
             self._tell(Left(member, LEFT), effects)
         self._on_gone(member, effects)
+        joining = self.joining
+        if joining is not None and self._is_sponsor(joining, member):
+            self._on_sponsor_gone(effects)
+
+    def _is_sponsor(self, joining: Attempt, member: MemberId) -> bool:
+        """Whether we joined through this one, or, before its snapshot, one of its name."""
+        if joining.snapshot is not None:
+            return joining.snapshot.sender == member
+        return member.name == self.sponsor
 
     def _is_latest(self, member: MemberId, effects: list[Effect]) -> bool:
         """Whoever is named in a word has left as whoever it was before, and that is forgotten."""
@@ -874,4 +879,8 @@ def answer_outside(word: Word, me: MemberId) -> list[Effect]:
         return [Send(refuse, (word.sender.name,))]
     if isinstance(word, Join | Publication):
         return [Send(Leave(word.room, me), (word.sender.name,))]
+    if isinstance(word, Mark):
+        # We took this one in before a restart, and know nothing of it any more.
+        refuse = Refuse(word.room, me, word.joiner, word.attempt, NO_SUCH_ROOM)
+        return [Send(refuse, (word.joiner.name,))]
     return []
