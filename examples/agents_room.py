@@ -75,7 +75,7 @@ class Agent:
             await self.say("decided: we move")
 
     def votes(self) -> int:
-        """How many this agent has read, or given."""
+        """How many votes this agent has heard of."""
         return sum(word.endswith("I vote yes") for word in self.minutes)
 
 
