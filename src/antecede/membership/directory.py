@@ -388,6 +388,7 @@ class Directory:
             raise RemoteError("a refusal under a name whose key its writer does not have")
         if address in self._names:
             self._names[address] = name
+            return  # It answers a question: nothing was refused.
         contact = self.by_name.get(name)
         if message is not None and contact is not None and self._was_late(contact, stamp, now_ns):
             return
