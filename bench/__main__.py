@@ -63,6 +63,7 @@ BENCHMARKS: Final = {
     "pipeline": Benchmark(
         "bench.pipeline", "A pipeline against distance: nodes, MF, Cykas, TCP; needs root."
     ),
+    "many": Benchmark("bench.many", "Thousands of causal processes behind one socket."),
     "structures": Benchmark("bench.structures", "Sliding structures, ours and the paper's.", True),
     "hub": Benchmark("bench.hub", "The upper bounds of RST and KS, reached."),
     "trees": Benchmark("bench.trees", "Trees: payloads, load of the root, failures."),

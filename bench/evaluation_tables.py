@@ -119,6 +119,30 @@ def added_table() -> str:
     return table(["traffic", "processes", *protocols, "with other options"], rows)
 
 
+def against_rst_table() -> str:
+    """The same against the mean latency of RST in runs of its own, where that could be run."""
+    traffic = {
+        "trainticket": "TrainTicket",
+        "media": "media",
+        "email-3d": "e-mail, three days",
+        "trainticket-2000-rst": "TrainTicket, grown to 2 000, one minute",
+    }
+    names = ("hybrid", "hybrid-sps", "hybrid-csps", "hybrid-facts")
+    rows = []
+    for scenario, title in traffic.items():
+        optimum = float(answer(scenario, LOSSLESS, "rst")["latency_ns"])
+        found = [answers().get((scenario, LOSSLESS, name)) for name in names]
+        means = [
+            None if row is None else 100 * (float(row["latency_ns"]) / optimum - 1) for row in found
+        ]
+        shown = ["" if mean is None else per_cent(mean) for mean in means]
+        rows.append([title, duration(optimum), *shown])
+    return table(["traffic", "RST", *names], rows)
+
+
+LOSSLESS = "wan-lossless"
+
+
 def metadata_table() -> str:
     """Bytes a message, over a WAN that loses nothing."""
     traffic = {

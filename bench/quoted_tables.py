@@ -39,9 +39,9 @@ def rounded(text: str) -> str:
     return f"{value:,.0f} k" if value >= 100 else f"{value:g} k"
 
 
-def steps(claim: str, by: str, heading: str) -> str:
+def steps(claim: str, by: str, heading: str, per: str = "message") -> str:
     """Steps per message, against one thing."""
-    prefix = f"steps_per_message_by_{by}."
+    prefix = f"steps_per_{per}_by_{by}."
     found = {
         key.removeprefix(prefix): value
         for key, value in figures_of(claim).items()
@@ -397,13 +397,30 @@ def pipeline() -> str:
     return table(["one way", *heads], rows)
 
 
+def many() -> str:
+    """Thousands of processes behind one socket."""
+    rows = [
+        [
+            count(setting.removeprefix("many.")),
+            count(row["messages_per_cpu_s"]),
+            row["bytes_per_message"],
+            row["kb_per_process"],
+        ]
+        for setting, row in settings_of("many").items()
+    ]
+    heads = ["processes per host", "messages per second of processor", "bytes per message"]
+    return table([*heads, "kB per process"], rows)
+
+
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "hub": ("docs/COMPARISON.md", hub),
     "pipeline": ("docs/COMPARISON.md", pipeline),
+    "many": ("docs/COMPARISON.md", many),
     "facts-latency": ("docs/protocols/facts.md", facts_latency),
     "facts-losses": ("docs/protocols/facts.md", facts_losses),
     "facts-stalled": ("docs/protocols/facts.md", facts_stalled),
     "groups": ("docs/protocols/hybrid.md", groups),
+    "against-rst": ("docs/EVALUATION.md", evaluation_tables.against_rst_table),
     "claims": ("docs/REPRODUCE.md", lambda: table_of_claims(read_claims())),
     "steps": ("bench/README.md", partial(steps, "steps", "processes", "processes")),
     "unacked-steps": (
@@ -411,6 +428,10 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
         partial(steps, "steps", "unacked", "unacked messages of the sender"),
     ),
     "peer-steps": ("bench/README.md", partial(steps, "peer-steps", "peers", "peers")),
+    "multicast-steps": (
+        "bench/README.md",
+        partial(steps, "peer-steps", "targets", "targets", per="copy"),
+    ),
     "builds": ("bench/README.md", builds),
     "simulator": ("bench/README.md", simulator),
     "live": ("bench/README.md", live),

@@ -71,9 +71,12 @@ class Agent:
             await self.say("ten a month")
         elif text == "ten a month":
             await self.say("I vote yes")
-        elif me == "ada" and text == "I vote yes":
-            if sum(word.endswith("I vote yes") for word in self.minutes) == 3:
-                await self.say("decided: we move")
+        elif me == "ada" and text == "I vote yes" and self.votes() == 3:
+            await self.say("decided: we move")
+
+    def votes(self) -> int:
+        """How many votes this agent has heard of."""
+        return sum(word.endswith("I vote yes") for word in self.minutes)
 
 
 async def discussion() -> dict[str, Agent]:

@@ -387,8 +387,8 @@ class Directory:
         if message is not None and not message.verify_sender(name):
             raise RemoteError("a refusal under a name whose key its writer does not have")
         if address in self._names:
-            self._names[address] = name
-            return  # It answers a question: nothing was refused.
+            self._names[address] = name  # That is what was asked for.
+            return
         contact = self.by_name.get(name)
         if message is not None and contact is not None and self._was_late(contact, stamp, now_ns):
             return

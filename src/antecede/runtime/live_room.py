@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from antecede import events
 from antecede.durability.unconfirmed import InboundMessage
 from antecede.groups import (
+    Ask,
     AskLater,
     Completed,
     Dropped,
@@ -198,6 +199,8 @@ class LiveRoom(RoomKeeper):
     def _do(self, effect: Effect) -> None:
         if isinstance(effect, Send):
             self._rooms.outbox.submit(effect.word, effect.to)
+            if isinstance(effect.word, Ask) and not self._rooms.outbox.here(effect.to):
+                self._rooms.ask_later(self, ASK_AGAIN_DOUBLINGS // 2)  # It will never answer.
         elif isinstance(effect, Show):
             self.observe(effect.publication.sender.name, effect.publication.payload)
             # What was kept during the join comes without a message of its own.

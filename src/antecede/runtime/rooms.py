@@ -564,13 +564,13 @@ class Rooms(RoomWords):
     def ask_later(self, room: LiveRoom, doublings: int) -> None:
         """Ask again, or somebody else, after a while."""
         delay = ASK_AGAIN_SECONDS * (1 << doublings)
-        self._loop.call_later(delay, self._ask_again, room)
+        self._loop.call_later(delay, self._ask_again, room, int(room.rule.attempt))
 
-    def _ask_again(self, room: LiveRoom) -> None:
-        if self._closed or room.rule.is_complete or room.rule.is_over or room.rule.sponsor:
+    def _ask_again(self, room: LiveRoom, attempt: int) -> None:
+        if self._closed or room.rule.is_complete or room.rule.is_over:
             return
-        if self.by_name.get(room.name) is not room:
-            return
+        if self.by_name.get(room.name) is not room or room.rule.attempt != attempt:
+            return  # Somebody has been asked meanwhile.
         if room.rule.is_leaving and not room.rule.names():
             self.on_over(room)  # Nobody has ever heard of it.
             return

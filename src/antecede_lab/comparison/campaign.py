@@ -11,7 +11,7 @@ from antecede_lab.catalogue import find_protocol
 from antecede_lab.comparison import claims
 from antecede_lab.comparison import measurements as measured
 from antecede_lab.comparison.effort import Effort, reach_of
-from antecede_lab.comparison.hub import HUB, MADE_TO_CARRY, hub_figures
+from antecede_lab.comparison.hub import HUB, HUB_SIZES, MADE_TO_CARRY, hub_figures
 from antecede_lab.comparison.latency import ExtraLatency, lateness
 from antecede_lab.comparison.line_counts import can_count, count_steps
 from antecede_lab.comparison.long_runs import SERVICES, STREAM, conversation_waits, flow, group_run
@@ -144,7 +144,7 @@ class Planner:
                 reason = "compiled code executes no lines, and there are no sources beside it"
                 self._readings.leave_out(entrant.name, "steps", reason)
                 return []
-            hubs = self._hubs(STEPS, entrant, "hub_steps", effort.step_sizes)
+            hubs = self._hubs(STEPS, entrant, "hub_steps", HUB_SIZES)
             return tasks_at(family, entrant, "steps", ("",), effort.step_sizes) + hubs
         if family == LATENCY:
             late = tasks_at(family, entrant, "lateness", ("",), effort.loads)

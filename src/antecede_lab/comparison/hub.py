@@ -25,6 +25,9 @@ HUB: Final = "everybody at once"
 MADE_TO_CARRY: Final = ("rst", "ks")
 """Whose cells of the paper's table are bounds that average traffic stays below."""
 
+HUB_SIZES: Final = (10, 20, 40, 80)
+"""Where steps are counted, whatever the effort: two messages are all that is traced."""
+
 THE_HUB: Final = 0
 RECEIVER: Final = 1
 

@@ -4,11 +4,11 @@ In the end who is dead is expelled, who is down comes back, and the rest must co
 nothing lost among them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from tests.antecede.groups.judge import is_member, judge
-from tests.antecede.groups.world import DEAD, TOLD, UP, Action, Driver, Node, World
+from tests.antecede.groups.world import DEAD, DOWN, TOLD, UP, Action, Driver, Node, World
 
 STEPS_MAX = 6_000
 
@@ -92,12 +92,14 @@ class Run:
         assert node.room is not None
         if node.room.names() and self.random.random() < 0.8:
             return ("ask", node.index, 0)
-        found = self._members() or self._up()
+        others = [one for one in self._up() if one is not node]
+        found = self._members() or others
         if node.room.room.creator:
             found = [one for one in found if one.room and one.room.room == node.room.room]
         if not found:
-            # Nobody is left in the room that has taken it in once.
-            return ("despair", node.index, 0)
+            # Perhaps nobody is left in the room that has taken it in once.
+            is_over = all(one.status != DOWN for one in self.world.nodes)
+            return ("despair" if is_over else "wait", node.index, 0)
         return ("ask", node.index, 1 + self.random.choice(found).index)
 
     def _up(self) -> list[Node]:
@@ -163,7 +165,7 @@ class Run:
         return ("down", node.index, 0) if node else None
 
     def _rejoins(self) -> Action | None:
-        again = self._pick([one for one in self._up() if one.has_left])
+        again = self._pick([one for one in self._up() if one.has_left or is_former(one)])
         told = self._pick(
             [
                 one
@@ -194,7 +196,17 @@ class Run:
             for node in self.world.nodes:
                 if node.status in (DEAD, TOLD):
                     self._expel_for_good(node)
-            if not self._go_on():
+            if not self._go_on() and not self._ask_again():
+                return True
+        return False
+
+    def _ask_again(self) -> bool:
+        """Where sponsors forget, a joiner that hears nothing for long asks again, or another."""
+        if not self.world.driver.forgets_rooms:
+            return False
+        for node in self._up():
+            if node.room is not None and node.room.sponsor and not node.room.is_complete:
+                self.world.do(self._ask(node))
                 return True
         return False
 
@@ -211,6 +223,22 @@ def findings_of_two_rooms(seed: int, driver: Driver) -> list[str]:
     """
     run = Run(seed, driver, has_two_rooms=True)
     run.budget.crashes = run.budget.expulsions = 0
+    run.run()
+    return run.say_goodbye()
+
+
+def is_former(node: Node) -> bool:
+    """Whether it was in the room before it restarted."""
+    return node.room is None and node.joins > 0
+
+
+def findings_with_forgetful_nodes(seed: int, driver: Driver) -> list[str]:
+    """What is wrong where nodes that restart are in no room any more, and joiners lose patience.
+
+    Whoever counts such a node in is told when it says something to it.
+    """
+    run = Run(seed, replace(driver, forgets_rooms=True))
+    run.budget.restarts += 2
     run.run()
     return run.say_goodbye()
 

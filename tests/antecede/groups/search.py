@@ -80,32 +80,31 @@ class Search:
 
     def _inside(self, world: World) -> None:
         """All that nodes do by themselves."""
-        going_on = True
-        while going_on:
-            going_on = False
-            for kind, index, what in world.progress():
-                if kind in INSIDE:
-                    world.do(self._found_outside(world, (kind, index, what)))
-                    going_on = True
-                    break
+        while actions := [action for action in self._progress(world) if action[0] in INSIDE]:
+            world.do(actions[0])
 
-    def _found_outside(self, world: World, action: Action) -> Action:
-        """Who knows nobody to ask finds some member."""
-        kind, index, _ = action
-        room = world.nodes[index].room
-        if kind == "ask" and room is not None and not room.names():
-            for node in world.nodes:
-                is_fenced = world.nodes[index].has_fenced(node)
-                if node.status == UP and is_member(node) and not is_fenced:
-                    return (kind, index, 1 + node.index)
-        return action
+    def _progress(self, world: World) -> list[Action]:
+        """What happens by itself; who asks asks the first member, so that there is an end."""
+        found: list[Action] = []
+        for kind, index, what in world.progress():
+            if kind == "ask":
+                found += [
+                    (kind, index, 1 + one.index)
+                    for one in world.nodes
+                    if one.status == UP
+                    and is_member(one)
+                    and not world.nodes[index].has_fenced(one)
+                ][:1]
+            else:
+                found.append((kind, index, what))
+        return found
 
     def _following(self, world: World, left: Left) -> list[tuple[Action, Left]]:
         """Everything that may come next."""
         up = [one for one in world.nodes if one.status == UP]
         if not any(is_member(one) for one in up):
             return []
-        found = [(self._found_outside(world, action), left) for action in world.progress()]
+        found = [(action, left) for action in self._progress(world)]
         for gone in world.nodes:
             if gone.status in (DEAD, TOLD):
                 found += [

@@ -283,6 +283,8 @@ def sponsor_restarts(driver: Driver) -> list[str]:
     story = Story(2, 1, driver)
     story.joins("c", "a")
     story.hears("c", "a", Ask)
+    story.hears("a", "c", Join, Snapshot)
+    story.do("bytes", "c")
     story.do("down", "a")
     story.do("restart", "a")
     return in_the_end(story)

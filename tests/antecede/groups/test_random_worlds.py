@@ -3,7 +3,12 @@
 import pytest
 
 from tests.antecede.groups.mutants import mutant
-from tests.antecede.groups.random_worlds import driver_of, findings, findings_of_two_rooms
+from tests.antecede.groups.random_worlds import (
+    driver_of,
+    findings,
+    findings_of_two_rooms,
+    findings_with_forgetful_nodes,
+)
 from tests.seeds import seeds
 
 
@@ -35,6 +40,21 @@ def test_two_rooms_mix_without_the_rule(name: str) -> None:
     driver = mutant(name)
 
     assert any(findings_of_two_rooms(seed, driver) for seed in range(300))
+
+
+def test_nodes_that_forget_their_rooms_in_a_restart_are_missed_by_nobody() -> None:
+    assert [found for seed in seeds(200) for found in failures_of_forgetful(seed)] == []
+
+
+@pytest.mark.long
+def test_nodes_that_forget_their_rooms_are_missed_by_nobody_in_many_worlds() -> None:
+    assert [found for seed in range(200, 6_000) for found in failures_of_forgetful(seed)] == []
+
+
+def failures_of_forgetful(seed: int) -> list[str]:
+    """What is wrong where nodes that restart are in no room, with what repeats it."""
+    wrong = findings_with_forgetful_nodes(seed, driver_of(seed))
+    return [f"seed {seed}: {one}" for one in wrong]
 
 
 def failures_of_two_rooms(seed: int) -> list[str]:

@@ -14,6 +14,7 @@ from antecede.groups import (
     Gone,
     Join,
     Leave,
+    Mark,
     MemberId,
     Pass,
     Publication,
@@ -27,8 +28,9 @@ from antecede.groups import (
     SplitSeen,
     answer_outside,
 )
+from antecede.groups.attempt import HELD_BYTES_MAX
 from antecede.groups.effects import Effect
-from antecede.groups.room import ANOTHER_ROOM, HELD_BYTES_MAX, NO_SUCH_ROOM, TOO_MUCH
+from antecede.groups.room import ANOTHER_ROOM, NO_SUCH_ROOM, TOO_MUCH
 from antecede.groups.state import room_state
 from tests.antecede.groups.judge import is_split, judge
 from tests.antecede.groups.mutants import mutant
@@ -233,6 +235,29 @@ def test_who_is_not_in_a_room_says_so() -> None:
     assert answer_outside(ask, ALICE) == [Send(refuse, ("bob",))]
     assert answer_outside(join, ALICE) == [Send(Leave(ROOM, ALICE), ("bob",))]
     assert answer_outside(Leave(ROOM, BOB), ALICE) == []
+
+
+def test_who_forgot_its_joiner_in_a_restart_refuses_when_the_mark_comes() -> None:
+    refuse = Refuse(ROOM, ALICE, CAROL, 2, NO_SUCH_ROOM)
+
+    assert answer_outside(Mark(ROOM, BOB, CAROL, 2), ALICE) == [Send(refuse, ("carol",))]
+
+
+def test_a_sponsor_that_has_joined_again_has_left_before() -> None:
+    """Bob restarted, was in no room any more, and joined again: Carol asks another."""
+    again = MemberId("bob", 1, 2)
+    room = joiner()
+    room.on_word(snapshot())
+    effects = room.on_word(Join(ROOM, ALICE, again, HERE, 1))
+
+    assert effects == [
+        Send(Ask(ROOM, CAROL, HERE, 2), ("dave",)),
+        Send(Mark(ROOM, CAROL, again, 1), ("alice",)),
+    ]
+    room = joiner()
+    later = Snapshot(ROOM, again, CAROL, 1, {}, {again: HERE}, [], {}, 0, b"")
+    assert room.on_word(later) == [FetchSnapshot(again, 1, 0, b"")]
+    assert room.on_word(Leave(ROOM, BOB)) == []
 
 
 def test_what_was_meant_for_a_former_life_is_not_heeded() -> None:

@@ -89,7 +89,7 @@ Item: TypeAlias = Message | Report
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """How nodes drive their rooms; all but `is_eager` are ways of doing it wrong."""
+    """How nodes drive their rooms; from `expulsions_overtake` on, all ways of doing it wrong."""
 
     room: Callable[..., Room] = Room
     restored: Callable[..., Room] = Room.restored
@@ -98,6 +98,8 @@ class Driver:
     has_bytes: bool = False
     """Whether words travel as bytes."""
     expulsions_overtake: bool = False
+    forgets_rooms: bool = False
+    """Whether a node that restarts is in no room, and joins again or not: that is allowed, too."""
     loses_queue: bool = False
     loses_backlog: bool = False
     forgets_attempt: bool = False
@@ -288,8 +290,9 @@ class World:
             found.append(("read", node.index, 0))
         if node.waiting:
             found.append(("submit", node.index, 0))
-        if node.fetching is not None and self._sponsor_of(node) is not None:
-            found.append(("bytes", node.index, 0))
+        if node.fetching is not None and (sponsor := self._sponsor_of(node)) is not None:
+            has_them = (node.member, node.fetching[1]) in sponsor.snapshots
+            found.append(("bytes" if has_them else "lose", node.index, 0))
         if node.wants_to_ask:
             found.append(("ask", node.index, 0))
         return found
@@ -301,13 +304,13 @@ class World:
         return not (is_ask and node.buffer)
 
     def _sponsor_of(self, node: Node) -> Node | None:
-        """Who has the bytes that this node fetches, and is there."""
+        """Who should have the bytes that this node fetches, and is there."""
         assert node.fetching is not None
-        sponsor, attempt = node.fetching
+        sponsor, _ = node.fetching
         for other in self.nodes:
             is_it = (other.name, other.incarnation) == (sponsor.name, sponsor.incarnation)
             if is_it and other.status == UP and not node.has_fenced(other):
-                return other if (node.member, attempt) in other.snapshots else None
+                return other
         return None
 
     # What happens.
@@ -348,6 +351,8 @@ class World:
                 self._ask(node, what)
             case "despair":
                 node.wants_to_ask = False
+            case "wait":
+                pass
             case "publish":
                 self.publish(node)
             case "join":
@@ -508,7 +513,11 @@ class World:
                 incarnation = node.peers[name] = self.latest(name).incarnation
             target = self.find(name, incarnation)
             assert target is not None
-            if node.has_fenced(target) or target.status in (DEAD, TOLD):
+            if node.has_fenced(target):
+                # There is no news to wait for: its driver tries again.
+                node.wants_to_ask = node.wants_to_ask or isinstance(word, Ask)
+                continue
+            if target.status in (DEAD, TOLD):
                 continue
             if target.has_fenced(node):
                 self.answers[target.index, node.index] = None
@@ -702,6 +711,11 @@ class World:
         node.status = UP
         room = node.room
         if room is None or node.has_left:
+            return
+        if self.driver.forgets_rooms:
+            node.room = None
+            node.former_logs.append(tuple(node.log))
+            node.log, node.buffer, node.knows, node.behind = [], [], 0, 0
             return
         state = room.state()
         if self.driver.forgets_known and node.durable is not None:

@@ -35,6 +35,8 @@ DIGESTS: dict[tuple[str, str, str], str] = {
     ("separators", "groups", "lossy"): "ed76853ed963b88813c83716e879d324",
     ("topology", "request-reply", "reliable"): "c2af8d67d197e3d8ed74cd03ac8805c2",
     ("blocking", "service-dag", "lossy"): "54bbcb8715566811cbe4ef3b01fd7930",
+    ("baldoni", "broadcast", "fifo"): "f3319a849119a66c915353aeb0ad94f0",
+    ("saturn", "groups", "lossy"): "0d192086a584b5fc207da6d62dfecb29",
     ("none", "poisson", "lossy"): "3dcb203f1d43141e6eca196475c7a313",
 }
 """By protocol, workload and network. They hold for the interpreted and for the compiled build.

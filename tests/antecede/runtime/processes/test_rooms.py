@@ -12,6 +12,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 from antecede_lab.child import Child, Line
 from tests.antecede.runtime.processes.groups import free_address
@@ -26,6 +27,7 @@ class Member:
         peers = [f"--peer={one}={where}" for one, where in knows.items()]
         command = ["node", "--name", name, "--bind", address, *peers, *options]
         self.name = name
+        self.address = address
         self.child = Child.python("antecede", *command, name=name)
         self.lines: list[Line] = []
         self.said = 0
@@ -293,3 +295,31 @@ def test_lines_about_rooms_that_make_no_sense_are_answered_with_errors() -> None
             assert answer["id"] == line["id"]
             assert error in answer["error"]
         end(group)
+
+
+def test_a_member_with_a_journal_that_is_killed_comes_back_with_all_it_has_missed(
+    tmp_path: Path,
+) -> None:
+    with members("alice bob carol") as group:
+        alice, bob, carol = group
+        enter(bob)
+        where = free_address()
+        journaled = (*OPTIONS, f"--journal={tmp_path / 'dave'}")
+        dave = Member("dave", where, {"alice": alice.address}, *journaled)
+        with dave.child:
+            enter(dave)
+            enter(carol)
+            talk([*group, dave], 10)
+            until(lambda: dave.sent == dave.said)
+            dave.child.kill()
+        talk(group, 20)
+        again = Member("dave", where, {"alice": alice.address}, *journaled)
+        again.said = again.sent = dave.said
+        with again.child:
+            enter(again)
+            talk([*group, again], 10)
+            everybody = [*group, again]
+            until(lambda: settled(everybody), lambda: str([(m.name, m.lines[-3:]) for m in group]))
+            for member in everybody:
+                judge(member)
+            end(everybody)
