@@ -291,6 +291,8 @@ class Rooms(RoomWords):
             room.lane.end(drop=True)
         room.perform(room.rule.leave())
         self.go_on()
+        if room.lane is None:
+            self._deliveries.drop(room.name)
         self._turn.soon()
         await asyncio.shield(room.over)
 
@@ -516,7 +518,9 @@ class Rooms(RoomWords):
             room.name, publication.sender.name, publication.number, publication.payload
         )
         self._ahead_bytes += MESSAGE_COST + len(shown.payload)
-        if room.lane is not None:
+        if room.rule.is_leaving:
+            shown.done()  # Nobody will read it.
+        elif room.lane is not None:
             room.lane.put(shown)
         else:
             self._is_read = False
