@@ -300,10 +300,12 @@ class LiveRoom(RoomKeeper):
 
         def done(state: bytes | None) -> None:
             if state is None:
-                self.perform(self.rule.snapshot_lost(attempt, "its state came damaged"))
+                effects = self.rule.snapshot_lost(attempt, "its state came damaged")
             else:
                 self._state = (attempt, state)
-                self.perform(self.rule.snapshot_fetched(attempt))
+                effects = self.rule.snapshot_fetched(attempt)
+            self._rooms.notifying(lambda: self.perform(effects))
+            self._rooms.go_on()
 
         fetching = Fetching(sponsor, int(wanted.length), progress, done)
         self._rooms.states.fetch((name, self.rule.me, attempt), fetching)
@@ -343,7 +345,7 @@ class LiveRoom(RoomKeeper):
                 outcome = error
             self._waits = False
             then(outcome)
-            self.perform([])
+            self._rooms.notifying(lambda: self.perform([]))
             self._rooms.go_on()
 
         self._waits = True

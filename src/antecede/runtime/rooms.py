@@ -551,17 +551,23 @@ class Rooms(RoomWords):
 
     def go_on(self) -> None:
         """Something has changed: perhaps more can be taken now."""
-        if self._closed:
-            return
+        if not self._closed:
+            self.notifying(self._go_on)
+
+    def notifying(self, work: Callable[[], None]) -> None:
+        """Do this outside of a turn, and wake who reads the node if there is something for it."""
         before = self._deliveries.placed
+        work()
+        if self._deliveries.placed != before:
+            self._deliveries.notify()
+
+    def _go_on(self) -> None:
         self.line.go_on()
         for room in list(self.by_name.values()):
             if room.lane is not None and len(room.line):
                 room.line.go_on()
         if self._stopped and not self._is_leaving:
             self._expel_who_stopped()
-        if self._deliveries.placed != before:
-            self._deliveries.notify()
 
     # What the rule wants.
 
@@ -615,7 +621,7 @@ class Rooms(RoomWords):
             self.tell(events.Left(name=self.settings.name, room=room.name))
         if not room.over.done():
             room.over.set_result(None)
-        self._loop.call_soon(room.line.go_on)
+        self._loop.call_soon(self.notifying, room.line.go_on)
 
     def on_failure(self, what: str, error: BaseException) -> None:
         """The application has failed."""

@@ -41,6 +41,7 @@ class Person:
         self.name = name
         self.node = node
         self.in_node = in_node
+        self.reads_node = False
         self.room: Room | None = None
         self.joins = 0
         self.said = 0
@@ -82,7 +83,8 @@ class Person:
         finally:
             self.busy = False
         self.room = room
-        if not self.in_node or self.joins == 1:
+        if not self.in_node or not self.reads_node:
+            self.reads_node = self.in_node
             self.tasks.append(asyncio.create_task(self.read(self.node if self.in_node else room)))
 
     async def read(self, messages: Node | Room) -> None:
@@ -148,6 +150,7 @@ class World:
 
     def enter(self, one: Person, members: list[Person]) -> None:
         via = self.random.choice(members).name
+        one.busy = True
         one.begin(lambda: one.enter(via))
 
     def kill(self, one: Person) -> None:
