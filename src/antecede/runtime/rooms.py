@@ -591,21 +591,17 @@ class Rooms(RoomWords):
             self._ask_another(room)
 
     def _ask_another(self, room: LiveRoom) -> None:
-        """Ask the next member, as far as any is known; else whoever was named, or is here."""
-        name = "" if room.rule.names() else self._somebody(room)
-        if name or room.rule.names():
-            room.perform(room.rule.ask(name))
+        """Ask the next of those who may be members: the known ones first, then whoever was named,
+        then others that are here. A member that is known may have left meanwhile."""
+        by_name = self._endpoint.directory.by_name
+        here = [one.name for one in by_name.values() if one.state == ContactState.HERE]
+        known = [name for name in (*room.rule.names(), room.via) if name in here]
+        candidates = list(dict.fromkeys([*known, *here]))
+        if candidates:
+            room.perform(room.rule.ask(candidates[room.next_try() % len(candidates)]))
             self.go_on()
         else:
             self.ask_later(room, ASK_AGAIN_DOUBLINGS)
-
-    def _somebody(self, room: LiveRoom) -> str:
-        """Whoever was named, and in turn others that are here: they may know the room, too."""
-        by_name = self._endpoint.directory.by_name
-        here = [one.name for one in by_name.values() if one.state == ContactState.HERE]
-        if room.via in here and int(room.rule.attempt) % 4 < 2:
-            return room.via  # Two attempts of four: one that is refused counts twice.
-        return here[int(room.rule.attempt) // 4 % len(here)] if here else ""
 
     def on_over(self, room: LiveRoom) -> None:
         """This node has left."""
