@@ -39,9 +39,9 @@ def rounded(text: str) -> str:
     return f"{value:,.0f} k" if value >= 100 else f"{value:g} k"
 
 
-def steps(claim: str, by: str, heading: str) -> str:
+def steps(claim: str, by: str, heading: str, per: str = "message") -> str:
     """Steps per message, against one thing."""
-    prefix = f"steps_per_message_by_{by}."
+    prefix = f"steps_per_{per}_by_{by}."
     found = {
         key.removeprefix(prefix): value
         for key, value in figures_of(claim).items()
@@ -428,6 +428,10 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
         partial(steps, "steps", "unacked", "unacked messages of the sender"),
     ),
     "peer-steps": ("bench/README.md", partial(steps, "peer-steps", "peers", "peers")),
+    "multicast-steps": (
+        "bench/README.md",
+        partial(steps, "peer-steps", "targets", "targets", per="copy"),
+    ),
     "builds": ("bench/README.md", builds),
     "simulator": ("bench/README.md", simulator),
     "live": ("bench/README.md", live),

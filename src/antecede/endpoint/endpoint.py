@@ -69,6 +69,9 @@ from antecede.wire.frames import DATAGRAM, FRAME_OVERHEAD_MAX, NO_KEY, NUMBER_AT
 from antecede.wire.handshake import GREETING_SIZE, HELLO, REFUSE, UNKNOWN, WELCOME, is_encrypted
 from antecede.wire.varint import WireReader
 
+EVERYBODY: Final = 1 << 62
+"""As many peers as there are."""
+
 STAYS: Final = -1
 """In place of a way to leave: this node stays."""
 
@@ -443,19 +446,23 @@ class Endpoint:
                 self._on_session_timer(session, now_ns)
         self.sending.on_room_freed(now_ns)
 
-    def write(self, now_ns: i64) -> None:
-        """Put everything that may leave now into `out`."""
+    def write(self, now_ns: i64, most: i64 = EVERYBODY) -> None:
+        """Put everything that may leave now into `out`, or what may leave for so many peers."""
         if self._endings.fenced is not None:
             self.out.clear()
             return
         self.sending.on_written()
-        for session in self._table.take_writable():
+        for session in self._table.take_writable(most):
             session.unmark()
             session.channel.flow_control.grant()
             self._writer.write(session, now_ns)
             wake_ns = session.next_timer_ns(self._limits.heartbeat_ns, now_ns)
             if wake_ns < NEVER_NS:
                 heappush(self._timers, (wake_ns, session.id))
+
+    def has_more_to_write(self) -> bool:
+        """Whether `write` has left some peers for the next time."""
+        return self._endings.fenced is None and len(self._table.writable) > 0
 
     # Leaving.
 

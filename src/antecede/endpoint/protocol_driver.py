@@ -28,6 +28,10 @@ from antecede.transport.recovery.in_flight import SentDatagram
 from antecede.transport.session import ME, Session
 from antecede.wire.expulsions import ExpulsionRecord
 
+NEAR: Final = 64
+"""Up to 64 sessions (a power of two) are found by the last bits of their ids, without a dictionary:
+a message to many goes from one to the next."""
+
 
 @final
 class ProtocolDriver(Outbox, FrameHandler):
@@ -39,6 +43,7 @@ class ProtocolDriver(Outbox, FrameHandler):
         "_gone_news",
         "_inbox",
         "_name",
+        "_near",
         "_own_fragments",
         "_recent",
         "_rows",
@@ -70,6 +75,7 @@ class ProtocolDriver(Outbox, FrameHandler):
         self._gone_news: list[tuple[int, list[int]]] = []
         # The session that was looked for last, which is most often the next one too.
         self._recent: Session | None = None
+        self._near: Final[list[Session | None]] = [None] * NEAR
 
     # What the core is told.
 
@@ -118,6 +124,7 @@ class ProtocolDriver(Outbox, FrameHandler):
         """A peer delivers nothing more: which of our messages it may never have delivered."""
         self._sessions.forget(session)
         self._recent = None
+        self._near[session.id & (NEAR - 1)] = None
         given_up = self.process.abandon_into(session.id, now_ns, self)
         self._log_the_rest(now_ns)
         return given_up
@@ -185,7 +192,7 @@ class ProtocolDriver(Outbox, FrameHandler):
     def transmit(self, target: i64, packet: Packet) -> None:
         session = self._recent
         if session is None or session.id != target:
-            session = self._by_id.get(target)
+            session = self._find(target)
             if session is None:  # It is gone, whatever the core still has to say to it.
                 if isinstance(packet, ExpulsionNotice):
                     self._gone_news.append((int(target), packet.processes))
@@ -204,6 +211,15 @@ class ProtocolDriver(Outbox, FrameHandler):
             session.channel.send_queue.put(packet)
         if not session.marked:
             self._sessions.request_write(session)
+
+    def _find(self, target: i64) -> Session | None:
+        """The session that has this id, if there is one."""
+        place = target & (NEAR - 1)
+        session = self._near[place]
+        if session is None or session.id != target:
+            session = self._by_id.get(target)
+            self._near[place] = session
+        return session
 
     def deliver(self, message: Message) -> None:
         if self._rows is not None:

@@ -193,7 +193,7 @@ class MessageSender:
         if len(targets) == 1:
             only = targets[0]
             return self.send_fast(only, payload, now_ns) if isinstance(only, str) else 0
-        found = self._directory.target_sets.find(tuple(targets))
+        found = self._directory.target_sets.find(targets)
         if found is None or self.unwritten > FLUSH_BYTES or not self.accepts:
             return 0
         data = found.prefix + payload
@@ -201,6 +201,7 @@ class MessageSender:
             return 0
         self.sent += 1
         sequence = self._submit(found.ids, data, now_ns)
+        self.unwritten -= len(found.prefix)  # It is written once for many.
         if found.to_self:
             self._forget_delivered()
         return sequence - self._surplus

@@ -14,7 +14,7 @@ FORMER_MAX: Final = 1024
 class SessionTable:
     """One session per incarnation that is not over; ids are this node's own, none for two."""
 
-    __slots__ = ("_by_name", "_former", "_last_id", "_writable", "by_id")
+    __slots__ = ("_by_name", "_former", "_last_id", "by_id", "writable")
 
     def __init__(self, last_id: i64 = 0) -> None:
         self.by_id: Final[dict[int, Session]] = {}
@@ -23,7 +23,8 @@ class SessionTable:
         self._former: Final[dict[int, str]] = {}
         # Ids up to this one were used, some of them before a crash.
         self._last_id: i64 = last_id
-        self._writable: list[Session] = []
+        # Those that have to be written to.
+        self.writable: list[Session] = []
 
     def new_id(self) -> i64:
         """An id for an incarnation of a peer."""
@@ -65,10 +66,9 @@ class SessionTable:
     def request_write(self, session: Session) -> None:
         """A session has to be written to."""
         if session.request_write():
-            self._writable.append(session)
+            self.writable.append(session)
 
-    def take_writable(self) -> list[Session]:
-        """The sessions that have to be written to, which is now done."""
-        writable = self._writable
-        self._writable = []
+    def take_writable(self, most: i64) -> list[Session]:
+        """The sessions that have to be written to, which is now done, or so many of them."""
+        writable, self.writable = self.writable[:most], self.writable[most:]
         return writable

@@ -29,10 +29,11 @@ NOT_ALL_HERE: Final = 0
 class TargetSet:
     """Peers that all were here, and knew envelopes; this node may be one of the targets, too."""
 
-    __slots__ = ("contacts", "ids", "names", "prefix", "sessions", "to_self")
+    __slots__ = ("contacts", "ids", "listed", "names", "prefix", "sessions", "to_self")
 
     def __init__(self, names: tuple[str, ...], contacts: list[Contact], to_self: bool) -> None:
         self.names: Final = names
+        self.listed: Final = list(names)
         self.contacts: Final = contacts
         self.to_self: Final = to_self
         self.sessions: Final[list[Session]] = [contact.session for contact in contacts]
@@ -63,17 +64,25 @@ class TargetSet:
 class TargetSets:
     """The sets of one node, by their names in the order of the call."""
 
-    __slots__ = ("_sets",)
+    __slots__ = ("_last", "_sets")
 
     def __init__(self) -> None:
+        # The set that was found last, which is most often the next one, too.
+        self._last: TargetSet | None = None
         self._sets: Final[dict[tuple[object, ...], TargetSet]] = {}
 
-    def find(self, names: tuple[object, ...]) -> TargetSet | None:
-        """The set that was remembered for these names; ask it whether it still counts."""
+    def find(self, names: object) -> TargetSet | None:
+        """The set that was remembered for a list or tuple; ask it whether it still counts."""
+        if not isinstance(names, (list, tuple)):
+            return None
+        last = self._last
+        if last is not None and (names == last.listed or names == last.names):
+            return last
         try:
-            return self._sets.get(names)
+            self._last = self._sets.get(tuple(names))
         except TypeError:
             return None  # A name that cannot be looked up is none: whoever looks closer says so.
+        return self._last
 
     def remember(self, names: tuple[str, ...], contacts: list[Contact], to_self: bool) -> None:
         """These names, none of them twice, are these contacts."""
@@ -86,7 +95,9 @@ class TargetSets:
         if len(self._sets) >= SETS_MAX:
             del self._sets[next(iter(self._sets))]
         self._sets[names] = made
+        self._last = made
 
     def forget(self) -> None:
         """A name is no peer's any more."""
         self._sets.clear()
+        self._last = None

@@ -549,11 +549,19 @@ class Deliveries:
                 self._plan_call(handler)
 
     def _call_with_each(self, handler: Handler, size: int) -> None:
+        queue = self._queue
         for _ in range(size):
-            if not self._queue or (self._replies and self._queue[0].is_reply):
+            if not queue or (self._replies and queue[0].is_reply):
                 return  # The handler has taken what there was.
-            message = self._queue.popleft()
-            if self._try_await(handler, message, self._handled(handler, message)):
+            message = queue.popleft()
+            result: object = None
+            try:
+                result = handler(message)
+            except EXITS:
+                raise
+            except BaseException:
+                self._on_handler_error(message)
+            if result is not None and self._try_await(handler, message, result):
                 return
 
     def _call_confirming(
@@ -608,15 +616,6 @@ class Deliveries:
             self._has_returned(message)
             return None
         return result
-
-    def _handled(self, handler: Handler, message: InboundMessage) -> Awaitable[None] | None:
-        try:
-            return handler(message)
-        except EXITS:
-            raise
-        except BaseException:
-            self._on_handler_error(message)
-            return None
 
     def _on_handler_error(self, message: InboundMessage | None) -> None:
         log.exception("%s: the message handler failed for %r", self._name, message)

@@ -32,7 +32,7 @@ def chosen_targets(
     directory: Directory, target: object, content: Content, settings: Settings
 ) -> Targets:
     """The peers among the targets, and whether this node is one; a `LocalError` if none can be."""
-    found = directory.target_sets.find(tuple(target)) if isinstance(target, list | tuple) else None
+    found = directory.target_sets.find(target)
     if found is not None and found.payload_max() > 0:
         known = Targets(found.contacts, found.to_self, [], [])
         return with_data(known, found.to_self, content.sealed(found.names), settings)

@@ -26,6 +26,9 @@ MESSAGES: Final = 64
 """Queued datagrams are read, one round of peers after another, for at most 100 µs or until 64
 messages wait to be handed over; then the socket is read again."""
 
+PEERS_AT_ONCE: Final = 8
+"""Datagrams to 8 peers are sent before others are written."""
+
 AFTER_FAILURE_NS: Final = 100_000_000
 """After a failure the timer rings 100 ms later, rather than at once for ever."""
 
@@ -185,7 +188,7 @@ class Turn:
         now_ns = self._now()
         wake_ns = now_ns + AFTER_FAILURE_NS
         try:
-            self._endpoint.write(now_ns)
+            self._write(now_ns)
             self._committer.end_turn()
             wake_ns = self._endpoint.wake_ns()
         finally:
@@ -195,8 +198,16 @@ class Turn:
 
     def write_early(self) -> None:
         """So much was sent in this turn that it is written now; with a journal it leaves later."""
-        self._endpoint.write(self._now())
+        self._write(self._now())
         self._committer.send_early()
+
+    def _write(self, now_ns: int) -> None:
+        """Write to some peers at a time: what leaves before the rest is written needs no memory of
+        its own, and is read meanwhile."""
+        self._endpoint.write(now_ns, PEERS_AT_ONCE)
+        while self._endpoint.has_more_to_write():
+            self._committer.send_early()
+            self._endpoint.write(now_ns, PEERS_AT_ONCE)
 
     def _wake_at(self, time_ns: int) -> None:
         """Let the timer ring then, or earlier."""

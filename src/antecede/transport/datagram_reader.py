@@ -14,6 +14,7 @@ from antecede.core.errors import RemoteError
 from antecede.core.packets import (
     Ack,
     Ask,
+    DataPacket,
     ExpulsionAck,
     ExpulsionNotice,
     Message,
@@ -24,6 +25,7 @@ from antecede.transport.recovery.ack_ranges import read_ranges
 from antecede.transport.recovery.in_flight import SentDatagram
 from antecede.transport.session import Session
 from antecede.wire.advice import Advice, read_waiting
+from antecede.wire.envelope import leading_envelope
 from antecede.wire.expulsions import ExpulsionRecord, read_expulsion_records
 from antecede.wire.frames import (
     ACK_RANGES,
@@ -45,7 +47,13 @@ from antecede.wire.frames import (
     SUSPECTS,
     WAITING,
 )
-from antecede.wire.packets import MESSAGE, MESSAGE_KINDS, read_message, read_packet
+from antecede.wire.packets import (
+    MESSAGE,
+    MESSAGE_ALIKE,
+    MESSAGE_KINDS,
+    read_message,
+    read_packet,
+)
 from antecede.wire.varint import WireReader
 
 ACK_DELAY_LIMIT_US: Final = 1 << 40
@@ -87,6 +95,7 @@ class DatagramReader:
         "_last",
         "_number",
         "_part",
+        "_shared",
         "_surplus",
         "advice",
         "asked",
@@ -108,6 +117,8 @@ class DatagramReader:
         self._part = False
         # By how much the ids of the messages that follow are larger than their numbers.
         self._surplus: i64 = 0
+        # The envelope that messages in a row have, written with the first of them.
+        self._shared = b""
         # Whether the frames at hand came in pieces.
         self._joined = False
         # What the datagram contained: messages, acknowledgements, anything to be acknowledged, the
@@ -136,6 +147,7 @@ class DatagramReader:
         self._read_frames(session, reader, now_ns)
 
     def _read_frames(self, session: Session, reader: WireReader, now_ns: i64) -> None:
+        packet: DataPacket | None = None
         while reader.remaining() > 0:
             start = reader.position()
             kind = reader.byte()
@@ -143,6 +155,12 @@ class DatagramReader:
                 packet = read_message(kind, reader, session.id, self._last)
                 session.channel.flow_control.check(packet.previous)
                 size = reader.position() - start
+                self._take_message(session, packet, packet.carried, size, now_ns)
+            elif MESSAGE_ALIKE <= kind < MESSAGE_ALIKE + MESSAGE_KINDS:
+                shared = self._shared_with(packet)
+                packet = read_message(kind, reader, session.id, self._last, shared)
+                session.channel.flow_control.check(packet.previous)
+                size = reader.position() - start + len(shared)
                 self._take_message(session, packet, packet.carried, size, now_ns)
             elif kind == PADDING:
                 return
@@ -159,6 +177,17 @@ class DatagramReader:
             else:
                 self.owed = True
                 self._read_control(session, reader, kind)
+
+    def _shared_with(self, before: DataPacket | None) -> bytes:
+        """The envelope of the message before one that leaves it out."""
+        if before is None:
+            raise RemoteError("a message is like another that is not there")
+        payload = before.carried.payload
+        if not (self._shared and payload.startswith(self._shared)):
+            self._shared = leading_envelope(payload)
+            if not self._shared:
+                raise RemoteError("a message has the envelope of another that has none")
+        return self._shared
 
     def _read_packet(
         self, session: Session, reader: WireReader, kind: i64, start: i64, now_ns: i64

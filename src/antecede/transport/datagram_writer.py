@@ -10,7 +10,7 @@ from typing import Final, final
 from librt.strings import BytesWriter, write_i64_le
 from mypy_extensions import i64, u8
 
-from antecede.core.packets import Ack, DataPacket, Packet, Permit
+from antecede.core.packets import Ack, DataPacket, Message, Packet, Permit
 from antecede.transport.datagram import Datagram
 from antecede.transport.frame_fragments import FrameFragmenter
 from antecede.transport.message_fragments import OwnFragments
@@ -27,6 +27,7 @@ from antecede.transport.session import (
     Session,
 )
 from antecede.wire.advice import write_waiting
+from antecede.wire.envelope import MARK_BYTE, leading_envelope
 from antecede.wire.expulsions import ExpulsionRecord, write_expulsion_records
 from antecede.wire.frames import (
     ACK_RANGES,
@@ -50,7 +51,7 @@ from antecede.wire.frames import (
     write_frame,
     write_header,
 )
-from antecede.wire.handshake import ADVICE_VERSION, UNKNOWN_SIZE
+from antecede.wire.handshake import ADVICE_VERSION, ENVELOPE_VERSION, UNKNOWN_SIZE
 from antecede.wire.packets import encode, payload_size, write_message, write_packet
 from antecede.wire.varint import varint_size, write_varint
 
@@ -81,6 +82,8 @@ class DatagramWriter:
         "_out",
         "_own_fragments",
         "_room",
+        "_shared",
+        "_shared_by",
         "_size",
         "_surplus",
         "_wants_answer",
@@ -101,6 +104,9 @@ class DatagramWriter:
         self._size: i64 = 0
         # By how much the ids of its last messages are larger than their numbers.
         self._surplus: i64 = 0
+        # The envelope of the message with this id, which may be the last one in the datagram.
+        self._shared = b""
+        self._shared_by: i64 = 0
         # Whether a ping or a bye is in the datagram.
         self._wants_answer = False
 
@@ -298,16 +304,19 @@ class DatagramWriter:
         if before + size >= self._room or self._index >= PACKETS_MAX:
             return False
         sequence = message.sequence
-        surplus = self._surplus
         if self._own_fragments.numbering.used:
             surplus = self._own_fragments.surplus_of(sequence)
             if surplus != self._surplus:
                 write_frame(writer, SEQUENCE_OFFSET, surplus)
+                self._surplus = surplus
         if self._own_fragments.continues(sequence):
             writer.append(u8(MESSAGE_FRAGMENT))
         start = len(writer)
         if isinstance(packet, DataPacket):
-            write_message(packet, writer, self._last)
+            # Most have none: a byte tells that without a call.
+            marked = size > 0 and message.payload[0] == MARK_BYTE
+            shared: i64 = self._alike(session, message) if marked else 0
+            write_message(packet, writer, self._last, shared)
         else:
             write_packet(packet, writer, self._last)
         if len(writer) > self._room:
@@ -315,12 +324,22 @@ class DatagramWriter:
             return False
         self._last = sequence
         self._size = size
-        self._surplus = surplus
         if session.rows is not None:
             taken = len(writer) - start
             session.rows.transmitted(packet, sent.number, self._index, taken, now_ns)
         self._index += 1
         return True
+
+    def _alike(self, session: Session, message: Message) -> i64:
+        """The size of its envelope if that is left out, as the message before it has the same."""
+        if session.version < ENVELOPE_VERSION or session.rows is not None:
+            return 0
+        alike = self._last > 0 and self._shared_by == self._last
+        self._shared_by = message.sequence
+        if alike and message.payload.startswith(self._shared):
+            return len(self._shared)
+        self._shared = leading_envelope(message.payload)
+        return 0
 
     def _is_too_large(self, session: Session, packet: Packet) -> bool:
         """Whether a message fits no datagram, now that they are smaller, and this one is empty."""

@@ -52,7 +52,8 @@ TARGETS_MAX: Final = 4096
 
 KNOWN_MAX: Final = 64
 KNOWN_SIZE_MAX: Final = 4096
-"""Up to 64 envelopes of up to 4,096 bytes are remembered by those who read them."""
+"""Up to 64 envelopes of up to 4,096 bytes are remembered by those who read them, and only these are
+left out where messages with the same follow each other."""
 
 NO_HEADERS: Final[dict[str, bytes]] = {}
 NO_TARGETS: Final[tuple[str, ...]] = ()
@@ -138,7 +139,7 @@ def escaped(payload: bytes) -> bytes:
 
 def has_envelope(data: bytes) -> bool:
     """Whether these bytes begin as an envelope does."""
-    return len(data) >= len(MARK) and data[0] == MARK_BYTE and data[: len(MARK)] == MARK
+    return len(data) >= len(MARK) and data[0] == MARK_BYTE and data.startswith(MARK)
 
 
 def envelope_size(data: bytes) -> i64:
@@ -148,6 +149,17 @@ def envelope_size(data: bytes) -> i64:
     if size > reader.remaining():
         raise RemoteError(f"an envelope of {size} bytes in {reader.remaining()}")
     return reader.position() + size
+
+
+def leading_envelope(data: bytes) -> bytes:
+    """The envelope that a payload begins with; empty if there is none, or only a part of one."""
+    if not has_envelope(data):
+        return b""
+    try:
+        size = envelope_size(data)
+    except RemoteError:
+        return b""
+    return data[:size] if size <= KNOWN_SIZE_MAX else b""
 
 
 def read_envelope(data: bytes) -> Envelope:
@@ -190,7 +202,10 @@ def write_count(writer: BytesWriter, count: i64, limit: i64, what: str) -> None:
 
 def write_short_text(writer: BytesWriter, text: str) -> None:
     """Append a name."""
-    data = text.encode()
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        data = b""  # Half a surrogate pair is no character.
     if not data or len(data) > TEXT_LIMIT:
         raise LocalError(f"a name of 1 to {TEXT_LIMIT} bytes is wanted, not {text[:20]!r}…")
     write_varint(writer, len(data))
@@ -239,10 +254,11 @@ def checked_count(reader: WireReader, limit: i64) -> i64:
 class KnownEnvelope:
     """An envelope, and the bytes that it was read from."""
 
-    __slots__ = ("data", "envelope")
+    __slots__ = ("data", "envelope", "size")
 
     def __init__(self, data: bytes, envelope: Envelope) -> None:
         self.data: Final = data
+        self.size: Final[i64] = len(data)
         self.envelope: Final = envelope
 
 
@@ -260,7 +276,7 @@ class EnvelopeMemory:
         """What `seal_envelope` was given; `RemoteError` on anything that it does not make."""
         last = self._last
         if data.startswith(last.data):
-            return last.envelope, data[len(last.data) :]
+            return last.envelope, data[last.size :]
         size = envelope_size(data)
         written = data[:size]
         known = self._known.get(written)

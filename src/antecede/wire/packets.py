@@ -43,12 +43,20 @@ MESSAGE_KINDS: Final = 4
 """The kinds of their frames. A message has 4 kinds: `FLAGGED` is added if a permit will follow, and
 `FOLLOWS` if it has the next id after the message frame before it."""
 
+ALIKE: Final = 4
+MESSAGE_ALIKE: Final = MESSAGE | ALIKE
+"""Added to the kind of a message that is for the same as the one before it in the datagram: the
+envelope is left out. A packet by itself has none of these 4 kinds."""
 
-def write_message(packet: DataPacket, writer: BytesWriter, last: i64) -> None:
-    """Append a message; `last` is the id in the message frame before it, or 0."""
+
+def write_message(packet: DataPacket, writer: BytesWriter, last: i64, shared: i64 = 0) -> None:
+    """Append a message; `last` is the id in the message frame before it, or 0.
+
+    The first bytes of the payload, so many as are `shared` with that message, are left out.
+    """
     message = packet.carried
     sequence = message.sequence
-    kind: i64 = MESSAGE | FLAGGED if packet.flagged else MESSAGE
+    kind: i64 = (MESSAGE if shared == 0 else MESSAGE_ALIKE) | (FLAGGED if packet.flagged else 0)
     if last > 0 and packet.previous == last and sequence == last + 1:
         writer.append(u8(kind | FOLLOWS))
     else:
@@ -56,11 +64,13 @@ def write_message(packet: DataPacket, writer: BytesWriter, last: i64) -> None:
         writer.append(u8(kind))
         write_varint(writer, sequence)
         write_varint(writer, sequence - packet.previous)
-    write_varint(writer, len(message.payload))
-    writer.write(message.payload)
+    write_varint(writer, len(message.payload) - shared)
+    writer.write(message.payload if shared == 0 else message.payload[shared:])
 
 
-def read_message(kind: i64, reader: WireReader, source: i64, last: i64) -> DataPacket:
+def read_message(
+    kind: i64, reader: WireReader, source: i64, last: i64, shared: bytes = b""
+) -> DataPacket:
     """What `write_message` wrote after the kind."""
     if kind & FOLLOWS:
         if last == 0:
@@ -72,7 +82,7 @@ def read_message(kind: i64, reader: WireReader, source: i64, last: i64) -> DataP
         previous = sequence - reader.positive()
         if previous < 0:
             raise RemoteError(f"message {sequence} follows one before the first")
-    payload = reader.take(reader.varint())
+    payload = shared + reader.take(reader.varint()) if shared else reader.take(reader.varint())
     return DataPacket(Message(source, sequence, payload), previous, (kind & FLAGGED) != 0)
 
 

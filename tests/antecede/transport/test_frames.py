@@ -23,6 +23,7 @@ from antecede.transport.message_fragments import OwnFragments
 from antecede.transport.peer_lifecycle import AWAITS_BYE, LEAVE_WHEN_RELEASED, LET_GO
 from antecede.transport.recovery.in_flight import SentDatagram
 from antecede.transport.session import Session
+from antecede.wire.envelope import MARK, Envelope, envelope_bytes, seal_envelope
 from antecede.wire.frames import (
     ACK_RANGES,
     BYE,
@@ -43,11 +44,20 @@ from antecede.wire.frames import (
     write_frame,
     write_header,
 )
-from antecede.wire.packets import FLAGGED, FOLLOWS, MESSAGE, MESSAGE_KINDS
+from antecede.wire.packets import (
+    ALIKE,
+    FLAGGED,
+    FOLLOWS,
+    MESSAGE,
+    MESSAGE_ALIKE,
+    MESSAGE_KINDS,
+    write_message,
+)
 from antecede.wire.varint import VARINT_LIMIT, WireReader, write_varint
 from antecede_lab.wire.codec import encode, write_packet
 
 PEER = 3
+LONG = Envelope(targets=tuple(f"n{number}" for number in range(20)))
 TOP = VARINT_LIMIT - 1
 
 
@@ -153,6 +163,32 @@ def test_a_message_that_follows_the_one_before_it_names_no_ids() -> None:
         + b"c"
         + bytes([MESSAGE, 12, 4, 0])
     )
+
+
+def test_a_message_leaves_out_the_envelope_of_the_one_before_it() -> None:
+    envelope = envelope_bytes(Envelope(targets=("bob", "carol")))
+    first, second = message(7, 4, envelope + b"ab"), message(8, 7, envelope + b"c", flagged=True)
+    third = message(12, 8, envelope)
+    writer = BytesWriter()
+    write_message(first, writer, 0)
+    write_message(second, writer, 7, len(envelope))
+    write_message(third, writer, 8, len(envelope))
+    data = writer.getvalue()
+    assert data == (
+        bytes([MESSAGE, 7, 3, len(envelope) + 2])
+        + envelope
+        + b"ab"
+        + bytes([MESSAGE | ALIKE | FLAGGED | FOLLOWS, 1])
+        + b"c"
+        + bytes([MESSAGE | ALIKE, 12, 4, 0])
+    )
+    assert read(data) == [first, second, third]
+
+
+@pytest.mark.parametrize("before", [b"", b"plain", seal_envelope(LONG, b"")[:40], MARK + b"\xff"])
+def test_a_message_cannot_leave_out_what_the_one_before_it_has_not(before: bytes) -> None:
+    with pytest.raises(RemoteError, match="of another that has none"):
+        read(written([message(5, 4, before)]) + bytes([MESSAGE | ALIKE, 6, 1, 0]))
 
 
 def test_the_very_first_message_follows_none() -> None:
@@ -319,13 +355,14 @@ NAMES = 0x8B
 """What nodes of earlier versions called a frame that says whom numbers mean: not used again."""
 
 UNKNOWN_KINDS = (MEMBERS + 1, NAMES, 255)
-UNKNOWN_PACKETS = (1, MESSAGE - 1, MESSAGE + MESSAGE_KINDS, 0x7F)
+UNKNOWN_PACKETS = (1, MESSAGE - 1, MESSAGE_ALIKE + MESSAGE_KINDS, 0x7F)
 
 
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
         (bytes([MESSAGE | FOLLOWS, 0]), "follows another that is not there"),
+        (bytes([MESSAGE | ALIKE, 5, 1, 0]), "like another that is not there"),
         (bytes([MESSAGE, 0, 1, 0]), "a zero where an id"),
         (bytes([MESSAGE, 5, 0, 0]), "a zero where an id"),
         (bytes([MESSAGE, 5, 6, 0]), "follows one before the first"),

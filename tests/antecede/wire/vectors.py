@@ -10,6 +10,7 @@ from librt.strings import BytesWriter
 
 from antecede.core import Message, Packet
 from antecede.core.packets import Ack, Ask, DataPacket, Permit
+from antecede.wire.envelope import Envelope, envelope_bytes
 from antecede.wire.frames import (
     ACK_RANGES,
     BYE,
@@ -32,6 +33,7 @@ from antecede.wire.handshake import (
     write_refusal,
     write_unknown,
 )
+from antecede.wire.packets import FLAGGED, FOLLOWS, MESSAGE_ALIKE
 from antecede.wire.varint import write_varint
 from antecede_lab.wire.codec import encode, write_packet
 
@@ -120,6 +122,10 @@ def answer_vector(what: str, data: bytes, **fields: object) -> Row:
     return {"what": what, **fields, "bytes": data.hex()}
 
 
+TO_BOTH = envelope_bytes(Envelope(targets=("bob", "carl")))
+ALIKE_NEXT = [MESSAGE_ALIKE | FLAGGED | FOLLOWS]
+
+
 def datagram_vectors() -> list[Row]:
     """Datagrams of all frames; `frames` says what is in each, in order."""
     return [
@@ -149,6 +155,15 @@ def datagram_vectors() -> list[Row]:
                 ("from here on ids are 1 larger than numbers", [SEQUENCE_OFFSET, 1]),
                 ("message that follows it, and ends the payload", message(4, 3, b"last part")),
                 ("message with the id 5 and the number 4", message(5, 4, b"after it")),
+            ],
+        ),
+        datagram(
+            15,
+            15,
+            [
+                ("message to bob and carl", message(7, 4, TO_BOTH + b"ab", flagged=True)),
+                ("the next one, to the same", [*ALIKE_NEXT, 1, ord("c")]),
+                ("message 12 after 8, to the same", [MESSAGE_ALIKE, 12, 4, 0]),
             ],
         ),
         datagram(10, 9, [("bye, after the other's own", [BYE, 1]), ("permit", Permit(4))]),

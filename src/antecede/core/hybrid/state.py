@@ -50,9 +50,7 @@ class SentEntry:
         self.unacked: i64 = len(targets)
         self.unsent: i64 = len(targets)
         # The exclusive or of the places of the unacked targets: the last one's, when one is left.
-        self.unacked_key: i64 = 0
-        for place in targets:
-            self.unacked_key ^= place
+        self.unacked_key: i64 = targets[0] if len(targets) == 1 else all_of(targets)
         # Of the entries behind this one that are forgotten already, the permits that will be due
         # once this one is settled: the highest id by place.
         self.deferred_permits: dict[int, int] | None = None
@@ -88,6 +86,14 @@ class SentEntry:
     def is_only_unacked_by(self, place: i64) -> bool:
         """Whether nobody but the peer at `place` may still have to acknowledge it."""
         return self.unacked == 0 or (self.unacked == 1 and self.unacked_key == place)
+
+
+def all_of(places: vec[i64]) -> i64:
+    """The exclusive or of some places."""
+    key: i64 = 0
+    for place in places:
+        key ^= place
+    return key
 
 
 @final
