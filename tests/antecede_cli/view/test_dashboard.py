@@ -266,6 +266,25 @@ def test_rooms_have_pages_of_their_own() -> None:
     run(story())
 
 
+def test_who_takes_the_name_of_another_hides_nobody() -> None:
+    async def story() -> None:
+        blocked = {**ANN, "incarnation": 2, "status": "blocked"}
+        async with (
+            answering(ANN) as (one, _),
+            answering(blocked) as (two, _),
+            chromium() as browser,
+            serving(one, two) as url,
+        ):
+            seen = await Seen(await browser.new_page(), url).open()
+            await seen.until("document.querySelectorAll('tr.failing').length === 2")
+            rounds = int(await seen.page.evaluate("document.body.dataset.rounds"))
+            await seen.until(f"Number(document.body.dataset.rounds) > {rounds + 2}")
+            assert await seen.page.locator("tr.failing").count() == 2
+            assert await seen.page.locator(".graph .dot").count() == 2
+
+    run(story())
+
+
 def test_a_dashboard_that_ends_is_not_taken_for_a_cluster_that_is_well() -> None:
     async def story() -> None:
         async with answering(ANN) as (place, _), chromium() as browser:

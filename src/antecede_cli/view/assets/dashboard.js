@@ -68,6 +68,7 @@ function morph(old, fresh) {
   for (const child of [...fresh.childNodes]) {
     const key = child instanceof Element ? child.getAttribute("data-key") : null;
     const known = key === null ? next : keyed.get(key);
+    if (key !== null) keyed.delete(key); // Two may have one key: both are shown.
     if (known && isLike(known, child)) {
       if (known === next) next = next.nextSibling;
       else old.insertBefore(known, next);
