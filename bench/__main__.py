@@ -45,6 +45,7 @@ BENCHMARKS: Final = {
     "membership": Benchmark("bench.membership", "What absent members do to the others."),
     "agents": Benchmark("bench.agents", "Agents in rooms, beside three other ways to talk."),
     "agents-load": Benchmark("bench.agents_load", "50 agents in one room for minutes."),
+    "rooms": Benchmark("bench.rooms", "Joins under load; a room of 100 beside NATS and zenoh."),
     "key-costs": Benchmark("bench.key_costs", "Processor time of encryption and handshakes."),
     "steps": Benchmark(
         "bench.steps", "Executed lines per message, by processes and unacked messages.", True

@@ -17,11 +17,12 @@ import struct
 import time
 from array import array
 from collections import defaultdict
+from collections.abc import Collection
 from typing import Final
 
 import pyarrow as pa
 
-from antecede import Message, Node, Room, open_node
+from antecede import Address, Message, Node, Room, open_node
 from antecede_audit import judge
 
 ROOM: Final = "all"
@@ -84,12 +85,12 @@ class Agent:
         )
         self._reading = asyncio.create_task(self._read())
 
-    async def say(self, processes: dict[str, int]) -> None:
-        """One word to all who are in the room when it leaves."""
+    async def say(self, processes: dict[str, int], joiners: Collection[str] = ()) -> None:
+        """One word to all who are in the room when it leaves, and those who are on their way in."""
         number = self.said + 1
         await self.room.send(SAID.pack(self.process, number, time.monotonic_ns()))
         self.said = self.last[self.process] = number
-        for name in self.room.members:
+        for name in {*self.room.members, *joiners}:
             if name != self.node.name:
                 self._log.add(
                     read=False,
@@ -112,6 +113,11 @@ class Agent:
         self.last[author] = number
         self.delays_ns.append(time.monotonic_ns() - said_ns)
 
+    async def leave(self) -> None:
+        """Be in the room no more."""
+        await self.room.leave()
+        await self._reading
+
     def crash(self) -> None:
         """Gone without a word."""
         self._reading.cancel()
@@ -130,6 +136,7 @@ class Load:
         self._agents: Final[dict[str, Agent]] = {}
         self._processes: Final[dict[str, int]] = {}
         self._lives: Final[list[Agent]] = []
+        self._guests: Final[dict[str, Agent]] = {}
 
     async def run(self) -> dict[str, float]:
         """Everybody joins, speaks and stops; what was found."""
@@ -149,14 +156,22 @@ class Load:
         return outcome
 
     async def _come(self, name: str) -> None:
-        known = next(iter(self._agents.values()), None)
-        peers = {} if known is None else {known.node.name: known.node.address}
-        node = await open_node(name, peers=peers, accept_unknown="anybody")
+        known = next(iter(self._agents), None)
+        agent = await self._open(name)
+        await agent.enter(known)
+        self._agents[name] = agent
+
+    async def _open(self, name: str) -> Agent:
+        """A node that is in no room yet."""
+        node = await open_node(name, peers=self._peers_of(name), accept_unknown="anybody")
         self._processes[name] = len(self._lives)
         agent = Agent(len(self._lives), node, self._log)
         self._lives.append(agent)
-        await agent.enter(None if known is None else known.node.name)
-        self._agents[name] = agent
+        return agent
+
+    def _peers_of(self, _name: str) -> dict[str, Address | str]:
+        known = next(iter(self._agents.values()), None)
+        return {} if known is None else {known.node.name: known.node.address}
 
     async def _come_back(self, name: str) -> None:
         self._agents.pop(name).crash()
@@ -170,7 +185,7 @@ class Load:
         for number in range(int(self._seconds * words_per_s)):
             await asyncio.sleep(max(0.0, begin + number / words_per_s - loop.time()))
             if name in self._agents:
-                await self._agents[name].say(self._processes)
+                await self._agents[name].say(self._processes, self._guests)
 
     async def _rest(self) -> None:
         until = time.monotonic() + REST_S
