@@ -274,6 +274,16 @@ class Deliveries:
         if self._replies and message.is_reply:
             self._loop.call_soon(self._pass_replies)
 
+    def drop(self, room: str) -> None:
+        """Nobody gets what was said in a room, and is in the queue: this node has left it."""
+        left = [message for message in self._queue if message.room != room]
+        for message in self._queue:
+            if message.room == room:
+                message.done()
+        self._queue.clear()
+        self._queue.extend(left)
+        self._share = 0
+
     def take_more(self) -> None:
         """There is room for what was not taken in before."""
         if self._words:

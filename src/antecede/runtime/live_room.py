@@ -128,6 +128,7 @@ class LiveRoom(RoomKeeper):
         self._state: tuple[int, bytes | None] | None = None
         self.via = ""
         """Whom to ask when no member is known."""
+        self._tries = 0
         self.sends = 0
         """Calls of `send` that have not returned: the application may not know of theirs yet."""
         loop = asyncio.get_running_loop()
@@ -163,6 +164,11 @@ class LiveRoom(RoomKeeper):
     def enter_through(self, via: str) -> None:
         """This one is asked when no member is known."""
         self.via = via
+
+    def next_try(self) -> int:
+        """How many were asked before, when the rule knew nobody better."""
+        self._tries += 1
+        return self._tries - 1
 
     def begin_send(self) -> None:
         """The application says something."""
@@ -300,10 +306,12 @@ class LiveRoom(RoomKeeper):
 
         def done(state: bytes | None) -> None:
             if state is None:
-                self.perform(self.rule.snapshot_lost(attempt, "its state came damaged"))
+                effects = self.rule.snapshot_lost(attempt, "its state came damaged")
             else:
                 self._state = (attempt, state)
-                self.perform(self.rule.snapshot_fetched(attempt))
+                effects = self.rule.snapshot_fetched(attempt)
+            self._rooms.notifying(lambda: self.perform(effects))
+            self._rooms.go_on()
 
         fetching = Fetching(sponsor, int(wanted.length), progress, done)
         self._rooms.states.fetch((name, self.rule.me, attempt), fetching)
@@ -343,7 +351,7 @@ class LiveRoom(RoomKeeper):
                 outcome = error
             self._waits = False
             then(outcome)
-            self.perform([])
+            self._rooms.notifying(lambda: self.perform([]))
             self._rooms.go_on()
 
         self._waits = True

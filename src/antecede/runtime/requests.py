@@ -339,20 +339,21 @@ class Requests(Calls):
         """Something has happened to a peer: requests to it may have failed."""
         if not self._under_way:
             return
-        why = ENDINGS.get(type(report))
-        if why is not None or (isinstance(report, Undeliverable) and report.why == GONE):
-            name = getattr(report, "name", "")
-            self._fail_all(
-                why or LEFT,
-                lambda asked: asked.name == name and asked.sequence > 0 and self._is_over(asked),
-            )
+        if isinstance(report, PeerLeft | PeerExpelled | PeerRestarted):
+            self._fail_former(report.name, ENDINGS[type(report)])
+        elif isinstance(report, Undeliverable) and report.why == GONE:
+            self._fail_former(report.name, LEFT)
         elif isinstance(report, Undeliverable) and report.life is None:
-            lost = set(report.sequences)
+            name, lost, detail = report.name, set(report.sequences), report.reason or ""
             self._fail_all(
-                report.why,
-                lambda asked: asked.name == report.name and asked.sequence in lost,
-                report.reason or "",
+                report.why, lambda asked: asked.name == name and asked.sequence in lost, detail
             )
+
+    def _fail_former(self, name: str, why: str) -> None:
+        """Those that were sent to a life of this peer that is over."""
+        self._fail_all(
+            why, lambda asked: asked.name == name and asked.sequence > 0 and self._is_over(asked)
+        )
 
     def close(self) -> None:
         """Nothing comes any more; what has come may still be read."""

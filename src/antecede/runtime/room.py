@@ -48,6 +48,8 @@ class RoomLane:
         """Nothing more will come; what nobody has read is dropped, or may still be read."""
         self.ended = True
         if drop:
+            for message in self._messages:
+                message.done()
             self._messages.clear()
             self.bytes = 0
         self._changed.notify()

@@ -291,6 +291,8 @@ class Rooms(RoomWords):
             room.lane.end(drop=True)
         room.perform(room.rule.leave())
         self.go_on()
+        if room.lane is None:
+            self._deliveries.drop(room.name)
         self._turn.soon()
         await asyncio.shield(room.over)
 
@@ -516,7 +518,9 @@ class Rooms(RoomWords):
             room.name, publication.sender.name, publication.number, publication.payload
         )
         self._ahead_bytes += MESSAGE_COST + len(shown.payload)
-        if room.lane is not None:
+        if room.rule.is_leaving:
+            shown.done()  # Nobody will read it.
+        elif room.lane is not None:
             room.lane.put(shown)
         else:
             self._is_read = False
@@ -547,17 +551,23 @@ class Rooms(RoomWords):
 
     def go_on(self) -> None:
         """Something has changed: perhaps more can be taken now."""
-        if self._closed:
-            return
+        if not self._closed:
+            self.notifying(self._go_on)
+
+    def notifying(self, work: Callable[[], None]) -> None:
+        """Do this outside of a turn, and wake who reads the node if there is something for it."""
         before = self._deliveries.placed
+        work()
+        if self._deliveries.placed != before:
+            self._deliveries.notify()
+
+    def _go_on(self) -> None:
         self.line.go_on()
         for room in list(self.by_name.values()):
             if room.lane is not None and len(room.line):
                 room.line.go_on()
         if self._stopped and not self._is_leaving:
             self._expel_who_stopped()
-        if self._deliveries.placed != before:
-            self._deliveries.notify()
 
     # What the rule wants.
 
@@ -581,21 +591,17 @@ class Rooms(RoomWords):
             self._ask_another(room)
 
     def _ask_another(self, room: LiveRoom) -> None:
-        """Ask the next member, as far as any is known; else whoever was named, or is here."""
-        name = "" if room.rule.names() else self._somebody(room)
-        if name or room.rule.names():
-            room.perform(room.rule.ask(name))
+        """Ask the next of those who may be members: the known ones first, then whoever was named,
+        then others that are here. A member that is known may have left meanwhile."""
+        by_name = self._endpoint.directory.by_name
+        here = [one.name for one in by_name.values() if one.state == ContactState.HERE]
+        known = [name for name in (*room.rule.names(), room.via) if name in here]
+        candidates = list(dict.fromkeys([*known, *here]))
+        if candidates:
+            room.perform(room.rule.ask(candidates[room.next_try() % len(candidates)]))
             self.go_on()
         else:
             self.ask_later(room, ASK_AGAIN_DOUBLINGS)
-
-    def _somebody(self, room: LiveRoom) -> str:
-        """Whoever was named, and in turn others that are here: they may know the room, too."""
-        by_name = self._endpoint.directory.by_name
-        here = [one.name for one in by_name.values() if one.state == ContactState.HERE]
-        if room.via in here and int(room.rule.attempt) % 4 < 2:
-            return room.via  # Two attempts of four: one that is refused counts twice.
-        return here[int(room.rule.attempt) // 4 % len(here)] if here else ""
 
     def on_over(self, room: LiveRoom) -> None:
         """This node has left."""
@@ -611,7 +617,7 @@ class Rooms(RoomWords):
             self.tell(events.Left(name=self.settings.name, room=room.name))
         if not room.over.done():
             room.over.set_result(None)
-        self._loop.call_soon(room.line.go_on)
+        self._loop.call_soon(self.notifying, room.line.go_on)
 
     def on_failure(self, what: str, error: BaseException) -> None:
         """The application has failed."""

@@ -202,7 +202,10 @@ def write_count(writer: BytesWriter, count: i64, limit: i64, what: str) -> None:
 
 def write_short_text(writer: BytesWriter, text: str) -> None:
     """Append a name."""
-    data = text.encode()
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        data = b""  # Half a surrogate pair is no character.
     if not data or len(data) > TEXT_LIMIT:
         raise LocalError(f"a name of 1 to {TEXT_LIMIT} bytes is wanted, not {text[:20]!r}…")
     write_varint(writer, len(data))

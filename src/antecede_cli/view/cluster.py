@@ -4,7 +4,8 @@ Nodes are known by their names. Beside those that answer there are some that do 
 others name and that nobody can ask.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from antecede.runtime.config.addresses import Address
@@ -44,6 +45,7 @@ def cluster_object(collector: Collector, now_s: float) -> Object:
     nodes = [
         node_line(one, seen.get(one.name, {}), edges, now_s) for one in collector.watched.values()
     ]
+    tell_doubles(nodes)
     asked = {one["name"] for one in nodes}
     others = [name for name in seen if name not in asked][:OTHERS_MAX]
     nodes += [other_line(name, seen[name], edges) for name in others]
@@ -128,6 +130,15 @@ def node_line(one: Watched, seen: Mapping[str, PeerState], edges: "Edges", now_s
         **{name: one.figure(name) for name in FIGURES},
         "spark": list(one.history["delivered"])[-SPARK_LENGTH:],
     }
+
+
+def tell_doubles(nodes: Sequence[Object]) -> None:
+    """Say of nodes that answer by one name that they do: one of them is not who it says."""
+    counts = Counter(one["name"] for one in nodes)
+    for one in nodes:
+        if counts[one["name"]] > 1:
+            one["reasons"].insert(0, f"{counts[one['name']]} nodes answer by this name")
+            one["status"] = "failing" if one["status"] != UNREACHABLE else UNREACHABLE
 
 
 def other_line(name: str, seen: Mapping[str, PeerState], edges: "Edges") -> Object:

@@ -20,6 +20,10 @@ from antecede_cli.view.watched import Watched
 EVERY_SECONDS: Final = 1.0
 """A node is asked once a second, never more often."""
 
+EARLY_SECONDS: Final = 0.1
+"""Rounds are a second apart, and timers are not exact: who was asked late in the last one may be
+asked so much early, or it would be left out of every other round."""
+
 ROUND_SECONDS: Final = 0.9
 """So long a round waits for answers; whoever is slower is shown with the next one."""
 
@@ -99,7 +103,7 @@ class Collector:
         loop = asyncio.get_running_loop()
         now_s = loop.time()
         for place, one in self.watched.items():
-            if now_s - self._asked_s.get(place, float("-inf")) >= EVERY_SECONDS:
+            if now_s - self._asked_s.get(place, float("-inf")) >= EVERY_SECONDS - EARLY_SECONDS:
                 self._asked_s[place] = now_s
                 task = loop.create_task(self._ask(one))
                 self._asking.add(task)

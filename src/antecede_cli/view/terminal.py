@@ -73,6 +73,7 @@ NAME_WIDTH: Final = 40
 WORDS: Final = ("name", "status")
 PLAIN_WIDTH: Final = 140
 WAITS_SHOWN: Final = 6
+ROOMS_SHOWN: Final = 5
 HELP: Final = "s sort  r reverse  / filter  ↑↓ select  ⏎ look into  esc back  q quit"
 
 UP, DOWN, ENTER, ESCAPE, BACKSPACE = "up", "down", "enter", "escape", "backspace"
@@ -198,14 +199,15 @@ class Screen:
     def _overview(self, cluster: Object, width: int, height: int) -> list[RenderableType]:
         """All nodes, who waits, and what has happened, as far as there is room."""
         nodes = self.lines_of(cluster)
-        waits = wait_lines(cluster)[:WAITS_SHOWN]
+        waits = wait_lines(cluster)[: WAITS_SHOWN + 1]
+        waits += room_lines(cluster["rooms"])[:ROOMS_SHOWN]
         lately = happening_lines(cluster["happenings"])
         parts: list[RenderableType] = []
         if cluster["source_failure"]:
             parts.append(
                 Text(f"who there is is not known: {cluster['source_failure']}", "bold red")
             )
-        room = height - 4 - len(parts) - (len(waits) + 1 if waits else 0)
+        room = height - 4 - len(parts) - len(waits)
         shown = max(3, min(len(nodes), room - min(len(lately), 6) - 1))
         names = [one["name"] for one in nodes]
         at = names.index(self.chosen(names)) if names else 0
@@ -215,7 +217,7 @@ class Screen:
             parts.append(Text(f"{first + 1} to {first + shown} of {len(nodes)}", style="dim"))
             room -= 1
         if waits:
-            parts += [Text("who waits for whom", style="bold underline"), *waits]
+            parts += waits
         left = room - shown - 2
         if lately and left > 0:
             parts += [Text("lately", style="bold underline"), *lately[:left]]
@@ -269,7 +271,7 @@ def cell_of(one: Object, column: str) -> Text:
 def wait_lines(cluster: Object) -> list[Text]:
     """Who waits for whom, those first who do not answer."""
     waits = sorted(cluster["waits"], key=lambda one: (not one["why"], -one["messages"]))
-    lines = []
+    lines = [Text("who waits for whom", style="bold underline")] if waits else []
     for one in waits:
         text = Text("  ", no_wrap=True, overflow="ellipsis")
         text.append(one["from"], style="yellow")
@@ -279,6 +281,17 @@ def wait_lines(cluster: Object) -> list[Text]:
             text.append(f" ({one['why']})", style="red")
         if one["messages"]:
             text.append(f"  {counted(one['messages'], 'message')} held back", style="dim")
+        lines.append(text)
+    return lines
+
+
+def room_lines(rooms: Sequence[Object]) -> list[Text]:
+    """The rooms, and who is in them."""
+    lines = [Text("rooms", style="bold underline")] if rooms else []
+    for one in rooms:
+        text = Text(f"  {one['name']}", no_wrap=True, overflow="ellipsis")
+        text.append(f"  {counted(len(one['members']), 'member')}: ", style="dim")
+        text.append(", ".join(one["members"]))
         lines.append(text)
     return lines
 
@@ -321,6 +334,8 @@ def node_parts(name: str, detail: Object | None) -> list[RenderableType]:
             Text(sparkline(values[-40:]), style="cyan"),
         )
     parts.append(figures)
+    if detail.get("rooms"):
+        parts.append(Text(f"  in the rooms {', '.join(detail['rooms'])}"))
     parts += [Text(f"  {line}") for line in detail.get("text", [])[:10]]
     if detail.get("peer_list"):
         parts.append(peers_table(detail["peer_list"]))
@@ -451,5 +466,9 @@ def print_once(cluster: Object, node: Object | None, name: str) -> None:
         return
     screen = Screen()
     console.print(screen._title(cluster), nodes_table(cluster["nodes"], console.width), sep="\n")
-    for line in [*wait_lines(cluster), *happening_lines(cluster["happenings"])[:20]]:
+    for line in [
+        *wait_lines(cluster),
+        *room_lines(cluster["rooms"]),
+        *happening_lines(cluster["happenings"])[:20],
+    ]:
         console.print(line)

@@ -3,10 +3,11 @@
 from typing import Final
 
 from antecede.groups import Room
-from tests.antecede.core.patched import patched
+from tests.antecede.core.patched import SOURCES, patched_together
 from tests.antecede.groups.world import Driver
 
-RULE: Final = "antecede/groups/room.py"
+FILES: Final = ["antecede/groups/attempt", "antecede/groups/room"]
+"""What has the rule, in the order in which they import each other."""
 
 Change = tuple[str, str]
 
@@ -294,6 +295,15 @@ def mutant(name: str) -> Driver:
     if name == BEGINS_AGAIN:
         return Driver(begins_attempts_again=True)
     changes = {**RULES, **UNNEEDED, **OF_TWO_ROOMS}[name]
-    room = patched(RULE, *changes, as_module="antecede_groups_room_changed").Room
+    placed = [(place_of(sound), sound, changed) for sound, changed in changes]
+    room = patched_together(FILES, placed, "changed").Room
     assert room is not Room
     return Driver(room=room, restored=room.restored)
+
+
+def place_of(sound: str) -> str:
+    """In which of the files this stands."""
+    for file in FILES:
+        if sound in (SOURCES / f"{file}.py").read_text(encoding="utf-8"):
+            return file
+    raise AssertionError(f"this stands nowhere: {sound}")

@@ -28,8 +28,9 @@ from antecede.groups import (
     SplitSeen,
     answer_outside,
 )
+from antecede.groups.attempt import HELD_BYTES_MAX
 from antecede.groups.effects import Effect
-from antecede.groups.room import ANOTHER_ROOM, HELD_BYTES_MAX, NO_SUCH_ROOM, TOO_MUCH
+from antecede.groups.room import ANOTHER_ROOM, NO_SUCH_ROOM, TOO_MUCH
 from antecede.groups.state import room_state
 from tests.antecede.groups.judge import is_split, judge
 from tests.antecede.groups.mutants import mutant

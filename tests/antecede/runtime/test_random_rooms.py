@@ -24,6 +24,9 @@ from tests.seeds import seeds
 NAMES = ("alice", "bob", "carol", "dave", "erin", "frank")
 STEPS = 60
 DEATHS_MAX = 2
+IN_NODE = 0.3
+"""So many of the nodes read what is said in the room with their other messages."""
+
 WAIT = 60.0
 """Seconds after which a world has failed."""
 
@@ -34,9 +37,11 @@ Word = tuple[str, int, dict[str, int]]
 class Person:
     """One node, its room, and what it knows of it."""
 
-    def __init__(self, name: str, node: Node) -> None:
+    def __init__(self, name: str, node: Node, *, in_node: bool) -> None:
         self.name = name
         self.node = node
+        self.in_node = in_node
+        self.reads_node = False
         self.room: Room | None = None
         self.joins = 0
         self.said = 0
@@ -69,15 +74,21 @@ class Person:
         self.words = []
         try:
             room = await self.node.join(
-                "room", via=via, snapshot=self.snapshot, restore=self.restore
+                "room",
+                via=via,
+                snapshot=self.snapshot,
+                restore=self.restore,
+                in_node=self.in_node,
             )
         finally:
             self.busy = False
         self.room = room
-        self.tasks.append(asyncio.create_task(self.read(room)))
+        if not self.in_node or not self.reads_node:
+            self.reads_node = self.in_node
+            self.tasks.append(asyncio.create_task(self.read(self.node if self.in_node else room)))
 
-    async def read(self, room: Room) -> None:
-        async for message in room:
+    async def read(self, messages: Node | Room) -> None:
+        async for message in messages:
             who, number, knows = json.loads(message.payload)
             self.words.append((who, number, knows))
 
@@ -139,6 +150,7 @@ class World:
 
     def enter(self, one: Person, members: list[Person]) -> None:
         via = self.random.choice(members).name
+        one.busy = True
         one.begin(lambda: one.enter(via))
 
     def kill(self, one: Person) -> None:
@@ -201,7 +213,11 @@ async def run(seed: int) -> None:
     )
     async with TestNetwork(faults, seed=seed) as network:
         people = [
-            Person(name, await network.open_node(name, expel="after:2s", heartbeat="500ms"))
+            Person(
+                name,
+                await network.open_node(name, expel="after:2s", heartbeat="500ms"),
+                in_node=choice.random() < IN_NODE,
+            )
             for name in NAMES
         ]
         for one in people:

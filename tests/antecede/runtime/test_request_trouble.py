@@ -299,6 +299,36 @@ def test_wrong_calls_change_nothing(
     pair(work)
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"": b""},
+        {"\ud800": b""},
+        {"x" * 201: b""},
+        {f"h{number}": b"" for number in range(257)},
+        {"large": bytes(5_000)},
+        {"text": "text"},
+    ],
+)
+def test_wrong_headers_change_nothing(headers: dict[str, bytes]) -> None:
+    async def work(alice: Node, bob: Node) -> None:
+        asking = asyncio.create_task(alice.request("bob", b"?", timeout=10))
+        request = await bob.receive()
+        for call in (
+            alice.request("bob", b"", headers=headers),
+            alice.send("bob", b"", headers=headers),
+            request.reply(b"", headers),
+        ):
+            with pytest.raises(LocalError):
+                await call
+        await request.reply(b"fine", {"h" * 200: bytes(700)})
+        assert (await asking).headers == {"h" * 200: bytes(700)}
+        assert alice.stats().requests == 0
+        assert bob.receive_ready() == []
+
+    pair(work, payload_limit="1KiB")
+
+
 # Answering.
 
 

@@ -203,6 +203,24 @@ def test_a_forked_process_that_goes_on_in_the_loop_takes_nothing_from_its_parent
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_process_leaves_http_to_its_parent() -> None:
+    async def story() -> None:
+        alice = await antecede.open_node("alice", http="127.0.0.1:0")
+        assert alice._http is not None
+        host, port = alice._http.address
+        assert in_a_child(lambda: complaint_of_the_same_thread(alice)) != "accepted"
+        reader, writer = await asyncio.open_connection(host, port)
+        writer.write(b"GET /healthz HTTP/1.1\r\n\r\n")
+        assert (await reader.read()).startswith(b"HTTP/1.1 200 OK")
+        writer.close()
+        alice.abandon()
+        async with antecede.open_node("alice", http=f"{host}:{port}"):
+            pass
+
+    asyncio.run(asyncio.wait_for(story(), PATIENCE))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_blocking_node_refuses_a_forked_process_instead_of_waiting_for_ever() -> None:
     def call_everything(node: blocking.BlockingNode) -> list[str]:
         said = []

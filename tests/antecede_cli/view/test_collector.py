@@ -174,6 +174,20 @@ def test_nobody_is_asked_more_than_once_a_second_however_many_names_it_has() -> 
     run(story())
 
 
+def test_two_nodes_of_one_name_are_both_shown_and_neither_as_well() -> None:
+    async def story() -> None:
+        real = {"name": "ann", "incarnation": 1, "status": "blocked"}
+        false = {"name": "ann", "incarnation": 2, "status": "ok"}
+        async with answering(real) as (one, _), answering(false) as (two, _):
+            collector = Collector(listing(one, two))
+            await collector.look()
+            lines = shown(collector)["nodes"]
+            assert [line["status"] for line in lines] == ["failing", "failing"]
+            assert lines[0]["reasons"] == ["2 nodes answer by this name"]
+
+    run(story())
+
+
 def test_a_slow_node_holds_nobody_else_up() -> None:
     async def never(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

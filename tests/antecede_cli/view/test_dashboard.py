@@ -244,21 +244,43 @@ def test_hostile_names_are_text_and_nothing_else() -> None:
 
 
 def test_rooms_have_pages_of_their_own() -> None:
-    room = {"name": "lobby", "members": ["ann", "bob"], "published": 7, "state": "joined"}
-    ann = {"name": "ann", "incarnation": 1, "status": "ok", "rooms": [room]}
-
     async def story() -> None:
-        async with answering(ann) as (place, _), chromium() as browser, serving(place) as url:
+        nodes = await open_nodes("ann", "bob")
+        await nodes["ann"].join("lobby")
+        await nodes["bob"].join("lobby", via="ann")
+        async with chromium() as browser, serving(http_of(nodes["ann"])) as url:
             seen = await Seen(await browser.new_page(), url).open()
             await seen.page.click('#rooms a[href="#/room/lobby"]')
-            await seen.until("document.querySelector('#members tr[data-key=ann]')")
-            assert "A room of 2; told of by ann." in await seen.text("#room")
+            await seen.until("document.querySelector('#members tr[data-key=bob]')")
+            await seen.until("document.querySelector('#room').innerText.includes('ann, bob')")
             await seen.page.click("summary")
-            assert "published" in await seen.text("details[open]")
+            assert "joined" in await seen.text("details[open]")
             await asyncio.sleep(2.2)
             assert await seen.page.locator("details[open]").count() == 1
             await seen.page.click('#members tr[data-key="ann"] a')
             await seen.until("document.querySelector('#node h2')?.textContent === 'ann'")
+            await seen.until("document.querySelector('#rooms a')?.textContent === 'lobby'")
+            assert seen.complaints == []
+        await close(*nodes.values())
+
+    run(story())
+
+
+def test_who_takes_the_name_of_another_hides_nobody() -> None:
+    async def story() -> None:
+        blocked = {**ANN, "incarnation": 2, "status": "blocked"}
+        async with (
+            answering(ANN) as (one, _),
+            answering(blocked) as (two, _),
+            chromium() as browser,
+            serving(one, two) as url,
+        ):
+            seen = await Seen(await browser.new_page(), url).open()
+            await seen.until("document.querySelectorAll('tr.failing').length === 2")
+            rounds = int(await seen.page.evaluate("document.body.dataset.rounds"))
+            await seen.until(f"Number(document.body.dataset.rounds) > {rounds + 2}")
+            assert await seen.page.locator("tr.failing").count() == 2
+            assert await seen.page.locator(".graph .dot").count() == 2
 
     run(story())
 

@@ -261,6 +261,16 @@ def test_what_is_chosen_stays_in_sight_however_many_there_are() -> None:
     assert len(text.splitlines()) <= 30
 
 
+def test_rooms_are_listed_with_their_members() -> None:
+    rooms = [{"name": "lobby", "members": ["ann", "bob"]}]
+    cluster, collector = of_states({**node("ann"), "rooms": rooms})
+    assert "  lobby  2 members: ann, bob" in rendered(Screen(), cluster)
+    screen = Screen()
+    screen.on_key(ENTER, ["ann"])
+    detail = node_object(collector, "ann", time.time())
+    assert "in the rooms lobby" in rendered(screen, cluster, detail)
+
+
 def test_a_narrow_terminal_keeps_what_matters() -> None:
     cluster, _ = of_states(node("ann", "blocked", held_back=12))
     text = rendered(Screen(), cluster, width=44)

@@ -91,13 +91,6 @@ def test_lines_about_requests_that_make_no_sense_are_answered_with_errors() -> N
             assert told["id"] == line["id"]
 
 
-def test_a_timeout_may_be_longer_than_any_clock() -> None:
-    with asking() as pair, pair.bob() as bob:
-        pair.ask("for ever", timeout=1e308)
-        bob.tell({"reply": request_at(bob)["request"], "text": "after all"})
-        assert pair.ended()["text"] == "after all"
-
-
 def test_a_reply_that_is_too_large_may_be_followed_by_another() -> None:
     with asking(bob_options=("--set", "payload_limit=1KiB")) as pair, pair.bob() as bob:
         pair.ask("?")
