@@ -282,7 +282,6 @@ class Node:
         target: str | Sequence[str],
         payload: Payload,
         timeout: float | None = None,
-        *,
         headers: Headers | None = None,
         reply_to: str | None = None,
     ) -> int:
@@ -297,6 +296,7 @@ class Node:
         Receivers see `headers` beside the payload, which they count against the payload limit with,
         and in `message.reply_to` whom to answer, where that is not the sender.
         """
+        # Not keyword-only, which would cost a look-up in a dictionary at every call.
         if get_ident() != self._guard.owner:
             self._guard.refuse()
         if self._waits_for_disk or headers is not None or reply_to is not None:
@@ -335,7 +335,6 @@ class Node:
         self,
         target: str | Sequence[str],
         payload: Payload,
-        *,
         headers: Headers | None = None,
         reply_to: str | None = None,
     ) -> int:

@@ -184,7 +184,9 @@ def test_one_address_is_enough_and_members_introduce_each_other() -> None:
     with_nodes("alice bob carol", work)
 
 
-def test_an_address_that_nobody_was_introduced_at_is_asked_who_it_is() -> None:
+def test_an_address_that_nobody_was_introduced_at_is_asked_who_it_is(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def run() -> None:
         async with open_node("alice", accept_unknown="anybody") as alice, open_node("bob") as bob:
             await alice.join("lobby")
@@ -193,6 +195,7 @@ def test_an_address_that_nobody_was_introduced_at_is_asked_who_it_is() -> None:
             assert set(bob.peers) == {"alice"}
 
     asyncio.run(run())
+    assert caplog.messages == [], "nobody has to mend anything"
 
 
 def test_a_room_that_is_not_there_cannot_be_joined() -> None:

@@ -16,6 +16,8 @@ const SVG_TAGS = new Set(["svg", "g", "path", "circle", "text", "line", "title",
 const EVERY_MS = 1000;
 const HIDDEN_MS = 10000;
 const LABELLED_MAX = 60;
+const AROUND_FROM = 12;
+const NAMED_MAX = 3;
 const board = {
   /** @type {any} */ answer: null,
   failure: "",
@@ -177,8 +179,9 @@ function countCards(whole) {
 function waitGraph(whole) {
   const nodes = whole.nodes;
   const radius = Math.max(110, Math.min(240, nodes.length * 9));
-  const edge = nodes.length > LABELLED_MAX ? 60 : 110;
-  const [width, height] = [2 * (radius + edge), 2 * (radius + (nodes.length > 12 ? 70 : 36))];
+  // Room for the longest label, on all sides if labels stand like rays.
+  const around = nodes.length > AROUND_FROM;
+  const [width, height] = [2 * (radius + 128), 2 * (radius + (around ? 128 : 36))];
   const at = new Map();
   nodes.forEach((/** @type {any} */ node, /** @type {number} */ index) => {
     const angle = (2 * Math.PI * index) / Math.max(nodes.length, 1) - Math.PI / 2;
@@ -189,7 +192,7 @@ function waitGraph(whole) {
     .filter((/** @type {any} */ wait) => at.has(wait.from) && at.has(wait.to))
     .map((/** @type {any} */ wait) => waitArrow(wait, at, width, height));
   const dots = nodes.map((/** @type {any} */ node) =>
-    nodeDot(node, at.get(node.name), nodes.length <= LABELLED_MAX || waiting.has(node.name), nodes.length > 12),
+    nodeDot(node, at.get(node.name), nodes.length <= LABELLED_MAX || waiting.has(node.name), around),
   );
   const said = whole.waits.length ? `${whole.waits.length} wait` : "nobody waits for anybody";
   const head = { id: "head", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" };
@@ -242,7 +245,7 @@ function nodeDot(node, at, labelled, around) {
   const degrees = (at.angle * 180) / Math.PI;
   const turn = around ? `rotate(${(left ? degrees + 180 : degrees).toFixed(1)} ${at.x.toFixed(1)} ${at.y.toFixed(1)})` : null;
   const label = Array.from(node.name);
-  const shown = label.length > 16 ? `${label.slice(0, 8).join("")}…${label.slice(-7).join("")}` : node.name;
+  const shown = label.length > 14 ? `${label.slice(0, 7).join("")}…${label.slice(-6).join("")}` : node.name;
   const away = middle ? 0 : left ? -14 : 14;
   const down = middle ? (Math.sin(at.angle) < 0 ? -14 : 24) : 4;
   return el(
@@ -351,7 +354,11 @@ function nodeCell(node, column, class_) {
   if (column === "name") return el("th", { scope: "row", class: "text" }, nameLink(node.name));
   if (column === "status") return el("td", { class: "text" }, pill(node.status));
   if (column === "since_s") return el("td", { class: class_ }, spanText(node.since_s));
-  if (column === "waits") return el("td", { class: `text ${class_}` }, ...separated(node.waits_for.map((/** @type {string} */ name) => nameLink(name))));
+  if (column === "waits") {
+    const more = node.waits_for.length > NAMED_MAX ? `, ${node.waits_for.length - NAMED_MAX} more` : "";
+    const named = node.waits_for.slice(0, NAMED_MAX).map((/** @type {string} */ name) => nameLink(name));
+    return el("td", { class: `text ${class_}` }, ...separated(named), more);
+  }
   if (SILENT.has(node.status)) return el("td", { class: class_ }, "");
   if (column === "peers") {
     const known = Object.values(node.peers).reduce((sum, count) => sum + count, 0);
