@@ -64,6 +64,7 @@ SPLITS_MAX: Final = 64
 """So many other rooms of the same name are told of."""
 
 NOT_COMPLETE: Final = "it has not joined itself yet"
+ABOUT_TO_LEAVE: Final = "it is about to leave"
 HAS_LEFT: Final = "it has left"
 NO_SUCH_ROOM: Final = "it is not in this room"
 ANOTHER_ROOM: Final = "it is in another room of this name"
@@ -225,13 +226,19 @@ class Room:
         """Heeded only from the sponsor, for the present attempt, while not complete."""
         if self.joining is None or not self._is_mine(refuse.joiner, refuse.attempt):
             return
-        if refuse.sender.name == self.sponsor:
-            self._end_attempt(refuse.why, effects)
+        if refuse.sender.name != self.sponsor:
+            return
+        attempt = self.attempt
+        effects.append(Refused(self.sponsor, refuse.why))
+        if refuse.why in (HAS_LEFT, NO_SUCH_ROOM):
+            # Its leave did not go to us, who were not in its view.
+            self._on_left(refuse.sender, effects)
+        if self.attempt == attempt:
+            self._end_attempt(effects)
 
-    def _end_attempt(self, why: str, effects: list[Effect]) -> None:
+    def _end_attempt(self, effects: list[Effect]) -> None:
         """This attempt comes to nothing; the next one begins after a back-off."""
         self._refusals += 1
-        effects.append(Refused(self.sponsor, why))
         self.sponsor = ""
         self.joining = Attempt()
         self.revision += 1
@@ -296,7 +303,8 @@ class Room:
         effects: list[Effect] = []
         joining = self.joining
         if joining is not None and joining.snapshot is not None and attempt == self.attempt:
-            self._end_attempt(why, effects)
+            effects.append(Refused(self.sponsor, why))
+            self._end_attempt(effects)
         return effects
 
     def _complete_if_here(self, joining: Attempt, effects: list[Effect]) -> None:
@@ -325,7 +333,8 @@ class Room:
 
     def _check_kept(self, joining: Attempt, effects: list[Effect]) -> None:
         if joining.kept_bytes > HELD_BYTES_MAX:
-            self._end_attempt(TOO_MUCH, effects)
+            effects.append(Refused(self.sponsor, TOO_MUCH))
+            self._end_attempt(effects)
 
     # The queue: words.
 
@@ -395,8 +404,10 @@ class Room:
 
     def _on_ask(self, ask: Ask, effects: list[Effect]) -> None:
         why = ""
-        if self.is_leaving or self.is_over:
+        if self.is_over:
             why = HAS_LEFT
+        elif self.is_leaving:
+            why = ABOUT_TO_LEAVE
         elif self.joining is not None:
             why = NOT_COMPLETE
         if why:
@@ -632,7 +643,8 @@ class Room:
             effects.append(Send(Leave(word.room, self.me), (word.sender.name,)))
             is_ours = isinstance(word, Join) and self._is_mine(word.joiner, word.attempt)
             if is_ours and self.joining is not None:
-                self._end_attempt(ANOTHER_ROOM, effects)
+                effects.append(Refused(self.sponsor, ANOTHER_ROOM))
+                self._end_attempt(effects)
 
     def clone(self) -> "Room":
         """The same room, to go another way: for those who search through all interleavings."""

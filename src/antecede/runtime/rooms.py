@@ -222,6 +222,7 @@ class Rooms(RoomWords):
             rule = Rule(RoomId(name), me, contact, expelled)
         room = LiveRoom(name, self, rule, snapshot, restore, lane, observe)
         self.by_name[name] = room
+        self.in_use = True
         self._write_down(name, f"{me.incarnation} {me.joins}".encode())
         return room
 
@@ -367,11 +368,6 @@ class Rooms(RoomWords):
     # What is delivered.
 
     @property
-    def in_use(self) -> bool:  # type: ignore[override]  # the queue only asks
-        """Whether there are rooms."""
-        return bool(self.by_name)
-
-    @property
     def holds(self) -> bool:  # type: ignore[override]  # the queue only asks
         """Whether what is delivered waits behind a word that cannot be taken yet."""
         return len(self.line) > 0
@@ -465,7 +461,13 @@ class Rooms(RoomWords):
         elif not room.is_free() or not self._is_ready(room, word):
             return False
         else:
-            room.perform_word(room.rule.on_word(word), message)
+            try:
+                effects = room.rule.on_word(word)
+            except LocalError as error:  # No word may stop those behind it.
+                log.error("%s: %s: %r: %s", self.settings.name, room.name, word, error)
+                message.done()
+                return True
+            room.perform_word(effects, message)
             if not isinstance(word, Publication):
                 self._expect_marks(room)
         return True
@@ -607,6 +609,7 @@ class Rooms(RoomWords):
         """This node has left."""
         if self.by_name.get(room.name) is room:
             del self.by_name[room.name]
+            self.in_use = bool(self.by_name)
             self._left[room.name] = room
             self._write_down(room.name, None)
             if len(self._left) > ROOMS_LEFT_MAX:

@@ -30,7 +30,7 @@ from antecede.groups import (
 )
 from antecede.groups.attempt import HELD_BYTES_MAX
 from antecede.groups.effects import Effect
-from antecede.groups.room import ANOTHER_ROOM, NO_SUCH_ROOM, TOO_MUCH
+from antecede.groups.room import ABOUT_TO_LEAVE, ANOTHER_ROOM, HAS_LEFT, NO_SUCH_ROOM, TOO_MUCH
 from antecede.groups.state import room_state
 from tests.antecede.groups.judge import is_split, judge
 from tests.antecede.groups.mutants import mutant
@@ -334,3 +334,30 @@ def test_who_has_to_keep_too_much_begins_again() -> None:
     assert effects == [Refused("bob", TOO_MUCH), AskLater(1)]
     assert room.on_word(Complete(ROOM, BOB, CAROL, 1)) == []
     assert not room.is_complete
+
+
+@pytest.mark.parametrize("why", [HAS_LEFT, NO_SUCH_ROOM])
+def test_who_refuses_because_it_has_left_is_not_asked_again(why: str) -> None:
+    """Its leave went to those whom it knew: Carol was not among them."""
+    room = joiner()
+    room.on_word(snapshot())
+    room.ask("alice")
+    refused, ask = room.on_word(Refuse(ROOM, ALICE, CAROL, 2, why))
+
+    assert refused == Refused("alice", why)
+    assert isinstance(ask, Send)
+    assert ask.word == Ask(ROOM, CAROL, HERE, 3)
+    assert ask.to in (("bob",), ("dave",))
+    assert room.names() == ("bob", "dave")
+
+
+def test_who_refuses_for_another_reason_may_be_asked_again() -> None:
+    room = joiner()
+    room.on_word(snapshot())
+    room.ask("alice")
+
+    assert room.on_word(Refuse(ROOM, ALICE, CAROL, 2, ABOUT_TO_LEAVE)) == [
+        Refused("alice", ABOUT_TO_LEAVE),
+        AskLater(1),
+    ]
+    assert room.names() == ("bob", "alice", "dave")

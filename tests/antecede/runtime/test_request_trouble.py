@@ -14,7 +14,8 @@ from antecede.events import Undeliverable
 from antecede.runtime.errors import BadPayload, PayloadTooLarge, RequestFailed
 from antecede.runtime.node import Node
 from antecede.runtime.typed_node import JsonCodec, MsgspecCodec, TypedNode
-from antecede.testing import TestNetwork
+from antecede.testing import Faults, TestNetwork, Uniform
+from tests.seeds import seeds
 
 WAIT = 30.0
 """Seconds after which a test has failed; nothing here takes long."""
@@ -25,17 +26,22 @@ async def answer(message: InboundMessage) -> None:
         await message.reply(message.payload.upper())
 
 
-def play(story: Callable[[TestNetwork], Awaitable[None]]) -> None:
+BAD = Faults(latency=Uniform(1_000_000, 30_000_000), loss=0.1, duplication=0.1)
+
+
+def play(story: Callable[[TestNetwork], Awaitable[None]], faults: Faults | None = None) -> None:
     """Run a story in a network in memory."""
 
     async def run() -> None:
-        async with TestNetwork() as network:
+        async with TestNetwork(faults) as network:
             await asyncio.wait_for(story(network), WAIT)
 
     asyncio.run(run())
 
 
-def pair(work: Callable[[Node, Node], Awaitable[None]], **options: object) -> None:
+def pair(
+    work: Callable[[Node, Node], Awaitable[None]], faults: Faults | None = None, **options: object
+) -> None:
     """Run `work` with two nodes; alice has the `options`."""
 
     async def story(network: TestNetwork) -> None:
@@ -43,7 +49,7 @@ def pair(work: Callable[[Node, Node], Awaitable[None]], **options: object) -> No
         alice = await network.open_node("alice", settings=options)
         await work(alice, bob)
 
-    play(story)
+    play(story, faults)
 
 
 # Who reads, or does not.
@@ -632,10 +638,14 @@ def test_typed_requests_and_replies_have_headers() -> None:
 # All at once.
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 @pytest.mark.parametrize("style", ["iterate", "receive", "plain", "async"])
-def test_replies_and_messages_come_in_the_order_of_delivery(seed: int, style: str) -> None:
+def test_replies_and_messages_come_in_the_order_of_delivery(
+    seed: int, style: str, tmp_path: Path
+) -> None:
     """Bob numbers everything that he sends to alice, messages and replies: she sees it in order."""
+    options = {"journal": str(tmp_path)} if seed % 4 == 3 else {}
+    faults = BAD if seed % 2 else None
     random = Random(seed)
     seen: list[int] = []
 
@@ -670,7 +680,7 @@ def test_replies_and_messages_come_in_the_order_of_delivery(seed: int, style: st
             reading.cancel()
         assert seen == list(range(1, count + 1))
 
-    pair(work)
+    pair(work, faults, **options)
 
 
 def begin_reading(node: Node, style: str, seen: list[int]) -> asyncio.Task[None] | None:

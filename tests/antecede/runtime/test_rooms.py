@@ -417,7 +417,7 @@ def test_who_joins_and_cannot_be_met_by_a_member_is_expelled() -> None:
         await of_alice.send(b"we go on")
         assert (await of_bob.receive(timeout=5)).payload == b"we go on"
 
-    with_nodes("alice bob carol", work, meet_within=0.5)
+    with_nodes("alice bob carol", work, meet_within=3)
 
 
 def test_after_a_restart_with_a_journal_a_member_joins_again(tmp_path: Path) -> None:
