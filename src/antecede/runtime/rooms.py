@@ -73,6 +73,10 @@ OVERHEAD: Final = 1024
 ASK_AGAIN_SECONDS: Final = 0.05
 """Whoever is refused asks again after 50 ms, or twice, four times, … as long."""
 
+STALL_SECONDS: Final = 5.0
+STALL_SECONDS_MAX: Final = 600.0
+"""If nothing comes for twice 5 s, somebody else is asked; then after twice as long, up to 600 s."""
+
 LOOK_SECONDS: Final = 0.02
 """Whether all have got their states is looked at every 20 ms by a node that closes."""
 
@@ -255,7 +259,18 @@ class Rooms(RoomWords):
             room.begin_again(Rule(rule.room, me, self._contacts.own(), rule.expelled))
         room.perform(room.rule.ask(via))
         self._turn.soon()
-        await asyncio.shield(room.joined)
+        patience, before = STALL_SECONDS, (-1, -1)
+        while not room.joined.done():
+            try:
+                async with asyncio.timeout(patience):
+                    await asyncio.shield(room.joined)
+            except TimeoutError:
+                if room.activity() == before and not room.rule.is_complete:
+                    # Its member may have forgotten it, or never gives its state.
+                    patience = min(2 * patience, STALL_SECONDS_MAX)
+                    self._ask_another(room)
+                before = room.activity()
+        room.joined.result()
 
     def _join_timed_out(self, room: LiveRoom, timeout: float | None) -> TimedOut:
         assert timeout is not None, "or it would not be over"
