@@ -53,6 +53,7 @@ BENCHMARKS: Final = {
     "peer-steps": Benchmark(
         "bench.peer_steps", "Executed lines per message of a node, by peers.", True
     ),
+    "copy-cost": Benchmark("bench.copy_cost", "Processor time of a copy of a multicast."),
     "touched": Benchmark(
         "bench.touched", "Files and functions that a message, a span and an event touch.", True
     ),

@@ -57,7 +57,7 @@ class CountedTokens(TokenSource):
 class Star:
     """A hub and its peers; datagrams arrive at once, and only who has a reason to is looked at."""
 
-    def __init__(self, peers: int) -> None:
+    def __init__(self, peers: int, datagram: int = DATAGRAM) -> None:
         self._tokens = CountedTokens()
         # Nobody is idle for so long that heartbeats would be among what is counted.
         self._limits = Limits(heartbeat_ns=3_600 * SECOND_NS)
@@ -68,8 +68,8 @@ class Star:
         for number in range(peers):
             name = f"n{number}"
             other = self._add(name, number + 2)
-            other.add_peer(HUB, HUB, 1, DATAGRAM, self._now_ns)
-            self.hub.add_peer(name, name, number + 2, DATAGRAM, self._now_ns)
+            other.add_peer(HUB, HUB, 1, datagram, self._now_ns)
+            self.hub.add_peer(name, name, number + 2, datagram, self._now_ns)
         self.contacts = list(self.hub.directory.by_name.values())
         for name in self._nodes:
             self._ring(name)
@@ -124,12 +124,14 @@ class Star:
         self._ring(HUB)
         self.pass_time(SECOND_NS // 1_000)
 
-    def multicast(self, names: list[str]) -> None:
+    def multicast(
+        self, names: str | list[str], payload: bytes = b"", count: int = TOGETHER
+    ) -> None:
         """A few messages to all of these, as `send` does it, and time for what follows."""
-        for _ in range(TOGETHER):
-            if self.hub.sending.send_fast(names, b"", self._now_ns) == 0:
-                chosen = chosen_targets(self.hub.directory, names, Content(b""), SETTINGS)
-                sending = self.hub.sending
+        sending = self.hub.sending
+        for _ in range(count):
+            if sending.send_fast(names, payload, self._now_ns) == 0:
+                chosen = chosen_targets(self.hub.directory, names, Content(payload), SETTINGS)
                 sending.send(chosen.contacts, chosen.to_self, chosen.data, self._now_ns)
         self._ring(HUB)
         self.pass_time(SECOND_NS // 1_000)

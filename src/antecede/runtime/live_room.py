@@ -129,6 +129,7 @@ class LiveRoom(RoomKeeper):
         self.via = ""
         """Whom to ask when no member is known."""
         self._tries = 0
+        self._words = 0
         self.sends = 0
         """Calls of `send` that have not returned: the application may not know of theirs yet."""
         loop = asyncio.get_running_loop()
@@ -165,6 +166,11 @@ class LiveRoom(RoomKeeper):
         """This one is asked when no member is known."""
         self.via = via
 
+    def activity(self) -> tuple[int, int]:
+        """What changes while a join gets on: words taken, and bytes of the state that have come."""
+        key = (self.name, self.rule.me, int(self.rule.attempt))
+        return self._words, self._rooms.states.received(key)
+
     def next_try(self) -> int:
         """How many were asked before, when the rule knew nobody better."""
         self._tries += 1
@@ -190,6 +196,7 @@ class LiveRoom(RoomKeeper):
 
     def perform_word(self, effects: list[Effect], message: InboundMessage) -> None:
         """Do what follows on a word, which is confirmed with that unless it is shown."""
+        self._words += 1
         self.perform(effects, message)
         if self._message is not None:
             message.done()
@@ -306,7 +313,7 @@ class LiveRoom(RoomKeeper):
 
         def done(state: bytes | None) -> None:
             if state is None:
-                effects = self.rule.snapshot_lost(attempt, "its state came damaged")
+                effects = self.rule.snapshot_lost(attempt, "its state was lost, or came damaged")
             else:
                 self._state = (attempt, state)
                 effects = self.rule.snapshot_fetched(attempt)

@@ -48,7 +48,9 @@ STREAM: Final = 1
 ASK: Final = 2
 PART: Final = 3
 LAST_PART: Final = 4
-"""What a message about a state is. `STREAM`: where to connect; with port 0 nowhere."""
+NO_STATE: Final = 5
+"""What a message about a state is. `STREAM`: where to connect; with port 0 nowhere. `NO_STATE`: the
+member has forgotten it, for it was restarted meanwhile."""
 
 Key: TypeAlias = tuple[str, MemberId, int]
 """A room by its name, who joins it, and with which attempt."""
@@ -76,6 +78,7 @@ class Fetching:
     progress: Callable[[int, int], None]
     done: Callable[[bytes | None], None]
     data: bytearray = field(default_factory=bytearray)
+    received: int = 0
     asked: int = 0
     told: int = 0
     task: asyncio.Task[None] | None = None
@@ -194,7 +197,13 @@ class RoomStates:
         fetching.task = None
         self._end(key, fetching, whole)
 
+    def received(self, key: Key) -> int:
+        """How much of a state has come; -1 if it is not under way."""
+        fetching = self._fetching.get(key)
+        return -1 if fetching is None else fetching.received
+
     def _tell(self, fetching: Fetching, received: int) -> None:
+        fetching.received = received
         if fetching.told + fetching.length // STEPS <= received < fetching.length:
             fetching.told = received
             fetching.progress(received, fetching.length)
@@ -247,6 +256,10 @@ class RoomStates:
                 self._on_stream(key, fetching, number, reader.rest())
             elif kind in (PART, LAST_PART):
                 self._on_part(key, fetching, number, reader.rest(), last=kind == LAST_PART)
+            elif kind == NO_STATE:
+                self._end(key, fetching, None)
+        elif kind in (ASK_STREAM, ASK) and key[1].name == sender:
+            self._put(sender, NO_STATE, key, 0, b"")
 
     def _on_stream(self, key: Key, fetching: Fetching, port: int, secret: bytes) -> None:
         if port == 0:

@@ -73,6 +73,10 @@ OVERHEAD: Final = 1024
 ASK_AGAIN_SECONDS: Final = 0.05
 """Whoever is refused asks again after 50 ms, or twice, four times, … as long."""
 
+STALL_SECONDS: Final = 5.0
+STALL_SECONDS_MAX: Final = 600.0
+"""If nothing comes for twice 5 s, somebody else is asked; then after twice as long, up to 600 s."""
+
 LOOK_SECONDS: Final = 0.02
 """Whether all have got their states is looked at every 20 ms by a node that closes."""
 
@@ -222,6 +226,7 @@ class Rooms(RoomWords):
             rule = Rule(RoomId(name), me, contact, expelled)
         room = LiveRoom(name, self, rule, snapshot, restore, lane, observe)
         self.by_name[name] = room
+        self.in_use = True
         self._write_down(name, f"{me.incarnation} {me.joins}".encode())
         return room
 
@@ -254,7 +259,18 @@ class Rooms(RoomWords):
             room.begin_again(Rule(rule.room, me, self._contacts.own(), rule.expelled))
         room.perform(room.rule.ask(via))
         self._turn.soon()
-        await asyncio.shield(room.joined)
+        patience, before = STALL_SECONDS, (-1, -1)
+        while not room.joined.done():
+            try:
+                async with asyncio.timeout(patience):
+                    await asyncio.shield(room.joined)
+            except TimeoutError:
+                if room.activity() == before and not room.rule.is_complete:
+                    # Its member may have forgotten it, or never gives its state.
+                    patience = min(2 * patience, STALL_SECONDS_MAX)
+                    self._ask_another(room)
+                before = room.activity()
+        room.joined.result()
 
     def _join_timed_out(self, room: LiveRoom, timeout: float | None) -> TimedOut:
         assert timeout is not None, "or it would not be over"
@@ -367,11 +383,6 @@ class Rooms(RoomWords):
     # What is delivered.
 
     @property
-    def in_use(self) -> bool:  # type: ignore[override]  # the queue only asks
-        """Whether there are rooms."""
-        return bool(self.by_name)
-
-    @property
     def holds(self) -> bool:  # type: ignore[override]  # the queue only asks
         """Whether what is delivered waits behind a word that cannot be taken yet."""
         return len(self.line) > 0
@@ -465,7 +476,13 @@ class Rooms(RoomWords):
         elif not room.is_free() or not self._is_ready(room, word):
             return False
         else:
-            room.perform_word(room.rule.on_word(word), message)
+            try:
+                effects = room.rule.on_word(word)
+            except LocalError as error:  # No word may stop those behind it.
+                log.error("%s: %s: %r: %s", self.settings.name, room.name, word, error)
+                message.done()
+                return True
+            room.perform_word(effects, message)
             if not isinstance(word, Publication):
                 self._expect_marks(room)
         return True
@@ -607,6 +624,7 @@ class Rooms(RoomWords):
         """This node has left."""
         if self.by_name.get(room.name) is room:
             del self.by_name[room.name]
+            self.in_use = bool(self.by_name)
             self._left[room.name] = room
             self._write_down(room.name, None)
             if len(self._left) > ROOMS_LEFT_MAX:

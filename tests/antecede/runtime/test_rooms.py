@@ -11,9 +11,11 @@ from antecede import Peer, blocking, open_node
 from antecede.core.errors import AntecedeError, LocalError, RemoteError
 from antecede.durability.unconfirmed import InboundMessage
 from antecede.events import Joined, Left, Report, SnapshotProgress
+from antecede.groups import MemberId
 from antecede.runtime.errors import JoinFailed, NotInRoom, TimedOut
 from antecede.runtime.node import Node
 from antecede.runtime.room import Room
+from antecede.runtime.room_states import Fetching
 from antecede.runtime.room_streams import SECRET_BYTES, StateStream, fetch_stream
 from antecede.runtime.security.keys import new_secret
 from antecede.runtime.typed_node import JsonCodec, TypedNode
@@ -417,7 +419,7 @@ def test_who_joins_and_cannot_be_met_by_a_member_is_expelled() -> None:
         await of_alice.send(b"we go on")
         assert (await of_bob.receive(timeout=5)).payload == b"we go on"
 
-    with_nodes("alice bob carol", work, meet_within=0.5)
+    with_nodes("alice bob carol", work, meet_within=3)
 
 
 def test_after_a_restart_with_a_journal_a_member_joins_again(tmp_path: Path) -> None:
@@ -571,3 +573,47 @@ def test_a_member_that_crashed_comes_back_at_another_address_through_any_member(
             assert (await at_carol.receive(timeout=5)).payload == b"welcome back"
 
     with_nodes("alice bob carol", work)
+
+
+def test_a_joiner_to_which_nothing_comes_asks_another_member(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("antecede.runtime.rooms.STALL_SECONDS", 0.2)
+
+    async def work(alice: Node, bob: Node, carol: Node) -> None:
+        first = True
+
+        async def once() -> bytes:
+            nonlocal first
+            if not first:
+                await asyncio.Event().wait()
+            first = False
+            return b"of alice"
+
+        states: list[bytes] = []
+        await alice.join("log", snapshot=once)
+        await bob.join("log", via="alice", snapshot=lambda: b"of bob")
+        carol.add_peer("bob", bob.address)
+        bob.add_peer("carol")
+        room = asyncio.create_task(carol.join("log", via="alice", restore=states.append))
+        # Alice never answers, nor does she mark what bob does for carol, so she is expelled.
+        await until(lambda: "joining the room 'log' waits for bob" in str(carol.explain()))
+        await bob.expel("alice", "she hangs")
+        assert set((await room).members) == {"bob", "carol"}
+        assert states == [b"of bob"]
+        await killed(alice)
+
+    with_nodes("alice bob carol", work)
+
+
+def test_a_member_that_has_forgotten_a_state_says_so() -> None:
+    async def work(alice: Node, bob: Node) -> None:
+        await bob.meet()
+        lost: list[bytes | None] = []
+        key = ("log", MemberId("bob", bob.incarnation, 1), 1)
+        fetching = Fetching("alice", 10, lambda _, __: None, lost.append)
+        bob._rooms.states.fetch(key, fetching)
+        await until(lambda: lost == [None])
+        del alice
+
+    with_nodes("alice bob", work)
