@@ -177,7 +177,7 @@ class Rooms(RoomWords):
         self._endpoint.inbox.report_expulsions()
         lane = None
         if not in_node:
-            lane = RoomLane(self._deliveries.confirming, self.on_read)
+            lane = RoomLane(self._deliveries.confirming, partial(self.on_read, name))
         room = self._add(name, snapshot, restore, lane, observe, founds=via is None)
         self._left.pop(name, None)
         if via is None:
@@ -558,21 +558,24 @@ class Rooms(RoomWords):
         if len(self.line):
             self.line.go_on()
 
-    def on_read(self, freed: int) -> None:
+    def on_read(self, name: str, freed: int) -> None:
         """A reader of a room has taken a message of this size, or is done with one."""
         was_full = not self.has_room()
         self._ahead_bytes -= freed
-        self._loop.call_soon(self.go_on)
+        room = self.by_name.get(name)
+        if room is not None and len(room.line):
+            self._loop.call_soon(self.notifying, room.line.go_on)
         if was_full and self.has_room():
             self._deliveries.take_more()
 
     def go_on(self) -> None:
         """Something has changed: perhaps more can be taken now."""
-        if not self._closed:
-            self.notifying(self._go_on)
+        self.notifying(self._go_on)
 
     def notifying(self, work: Callable[[], None]) -> None:
         """Do this outside of a turn, and wake who reads the node if there is something for it."""
+        if self._closed:
+            return
         before = self._deliveries.placed
         work()
         if self._deliveries.placed != before:
