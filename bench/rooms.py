@@ -100,18 +100,21 @@ class Churn(Load):
         return sorted(delay for member, first in read for delay in member.delays_ns[first:])
 
     async def _visits(self, joins: int) -> None:
-        """So many joins and leaves by all guests, or fewer if the round is over."""
-        self._joins_left -= joins
-        until = time.monotonic() + self._round_s
+        """So many joins and leaves at an even rate, or fewer if guests are too slow."""
+        begun = time.monotonic()
         tickets = iter(range(joins))
 
         async def visit(guest: Agent) -> None:
-            while time.monotonic() < until and next(tickets, None) is not None:
+            for ticket in tickets:
+                due = begun + self._round_s * ticket / joins
+                await asyncio.sleep(max(0.0, due - time.monotonic()))
+                if time.monotonic() > begun + self._round_s:
+                    break
+                self._joins_left -= 1
                 await self._visit(guest)
 
         await asyncio.gather(*(visit(guest) for guest in self._guests.values()))
-        self._joins_left += len(list(tickets))
-        await asyncio.sleep(max(0.0, until - time.monotonic()))
+        await asyncio.sleep(max(0.0, begun + self._round_s - time.monotonic()))
 
     async def _visit(self, guest: Agent) -> None:
         """One guest comes, says something and goes."""
@@ -206,7 +209,7 @@ def main() -> None:
     churn.add_argument(
         "--rate", type=float, default=10_000, help="deliveries/s at members (default 10,000)"
     )
-    churn.add_argument("--seconds", type=float, default=40.0, help="of all rounds (default 40)")
+    churn.add_argument("--seconds", type=float, default=48.0, help="of all rounds (default 48)")
     churn.add_argument("--rounds", type=int, default=2, help="of each kind (default 2)")
     churn.add_argument("--delay-ms", type=float, default=0.0, help="of every datagram (default 0)")
     fan = modes.add_parser("fan", help="one speaks to a large room; beside NATS and zenoh")
