@@ -73,11 +73,11 @@ def test_what_came_before_a_reply_is_received_before_it() -> None:
         for number in range(20):
             bob.send("alice", b"%d" % number)
         bob.flush(PATIENCE)
-        order = [alice.receive(PATIENCE).payload]
+        received = [alice.receive(PATIENCE).payload]
         replied = threading.Event()
 
         def ask() -> None:
-            order.append(alice.request("bob", b"?", PATIENCE).payload)
+            assert alice.request("bob", b"?", PATIENCE).payload == b"reply"
             replied.set()
 
         asking = threading.Thread(target=ask)
@@ -86,9 +86,10 @@ def test_what_came_before_a_reply_is_received_before_it() -> None:
         bob.flush(PATIENCE)
         for _ in range(19):
             assert not replied.is_set()
-            order.append(alice.receive(PATIENCE).payload)
+            received.append(alice.receive(PATIENCE).payload)
         asking.join(PATIENCE)
-        assert order == [*(b"%d" % number for number in range(20)), b"reply"]
+        assert replied.is_set()
+        assert received == [b"%d" % number for number in range(20)]
 
 
 def test_a_thread_that_receives_gets_its_replies_at_once() -> None:
