@@ -59,6 +59,27 @@ def test_what_one_member_writes_all_read_and_a_late_one_too() -> None:
     with_nodes("alice bob carol", work)
 
 
+def test_of_two_writes_at_once_all_keep_the_same_one() -> None:
+    """Each has its own write first and the other's second: the last to come must not win."""
+
+    async def work(alice: Node, bob: Node) -> None:
+        at_alice = await SharedDict.join(alice, "prices")
+        at_bob = await SharedDict.join(bob, "prices", via="alice")
+        crossed = 0
+        for number in range(5):
+            key = f"at once {number}"
+            await asyncio.gather(at_alice.set(key, "alice's"), at_bob.set(key, "bob's"))
+            crossed += (at_alice[key], at_bob[key]) == ("alice's", "bob's")
+            await at_alice.set("done", number)
+            await at_bob.set("done too", number)
+            await until(lambda number=number: at_bob.get("done") == number)  # type: ignore[misc]
+            await until(lambda number=number: at_alice.get("done too") == number)  # type: ignore[misc]
+            assert at_alice[key] == at_bob[key]
+        assert crossed > 0
+
+    with_nodes("alice bob", work)
+
+
 @pytest.mark.parametrize("seed", seeds(2))
 def test_members_who_write_at_once_agree_in_the_end_late_joiners_included(seed: int) -> None:
     async def work(*nodes: Node) -> None:

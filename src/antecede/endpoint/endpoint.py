@@ -447,7 +447,7 @@ class Endpoint:
         self.sending.on_room_freed(now_ns)
 
     def write(self, now_ns: i64, most: i64 = EVERYBODY) -> None:
-        """Put everything that may leave now into `out`, or what may leave for so many peers."""
+        """Put everything that may leave now into `out`, or for at most that many peers."""
         if self._endings.fenced is not None:
             self.out.clear()
             return
